@@ -1,0 +1,43 @@
+# Everything happens inside this clone: a virtual environment in .venv and pip's own cache.
+PYTHON ?= python3
+PY := .venv/bin/python
+export MPLCONFIGDIR := .venv/matplotlib
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+PIP := $(PY) -m pip install --quiet --constraint constraints.txt
+
+.PHONY: demo test test-slow lint format clean
+
+demo: .venv/ready-local
+	$(PY) -m hatscore demo
+
+test: .venv/ready-test lint
+	$(PY) -m pytest -m "not slow"
+
+test-slow: .venv/ready-test
+	$(PY) -m pytest -m slow
+
+lint: .venv/ready-test
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+
+format: .venv/ready-test
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "hatscore needs Python 3.11 or newer; set PYTHON=python3.12, for example" >&2; exit 1; }
+	$(PYTHON) -m venv .venv || \
+	  { echo "python -m venv failed; on Debian and Ubuntu: apt-get install python3-venv" >&2; exit 1; }
+
+.venv/ready-local: .venv/bin/python pyproject.toml constraints.txt
+	$(PIP) --editable '.[local]'
+	@touch $@
+
+.venv/ready-test: .venv/bin/python pyproject.toml constraints.txt
+	$(PIP) --editable '.[local,test]'
+	@touch $@ .venv/ready-local
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,1 @@
+"""Raw replies from any model into one store."""

@@ -1,0 +1,1 @@
+"""Estimators: NumPy arrays in, frozen results out."""
