@@ -1,0 +1,135 @@
+"""The measures that came before, each with its interval, for many targets against one source.
+
+With ``s = k_s / n_s`` and ``t = k_t / n_t`` per item, over the items that both sides have:
+
+================  =====================================  =================================
+name              formula                                meaning
+================  =====================================  =================================
+source_accuracy   ``mean(s)``                            how often the source is right
+target_accuracy   ``mean(t)``                            how often the target is right
+gap               ``mean(s) - mean(t)``                  the XLT gap
+ratio             ``mean(t) / mean(s)``                  target over source
+transfer_score    ``sum(s t) / sum(s)``                  P(target right | source right)
+overall           ``mean(s t)``                          P(both right), ECLeKTic's overall
+================  =====================================  =================================
+
+"Transfer score" means two things in the literature; here it is the conditional probability.
+Source rows are never targets. Items weigh alike however many replies they have.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hatscore.stats.counts import check_counts, rate
+from hatscore.stats.estimate import Estimate, difference
+from hatscore.stats.ratio import BinomialFloor, Clusters, ratio_estimates
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["CLASSICAL", "classical_scores"]
+
+CLASSICAL = ("source_accuracy", "target_accuracy", "gap", "ratio", "transfer_score", "overall")
+
+
+def classical_scores(
+    k_source: ArrayLike,
+    n_source: ArrayLike,
+    k_target: ArrayLike,
+    n_target: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+    confidence: float = 0.95,
+) -> dict[str, list[Estimate]]:
+    """Return every measure of the table above, one Estimate per target.
+
+    Parameters
+    ----------
+    k_source, n_source
+        Correct replies and replies per item, shape (items,); n may be one number.
+    k_target, n_target
+        Shape (items, targets); ``n_target`` 0 marks a missing cell.
+    groups
+        Cluster label per item, shape (items,); default every item is its own cluster.
+    confidence
+        Level of the intervals, in (0, 1).
+
+    Returns
+    -------
+    dict
+        Keys `CLASSICAL`. Proportions have Fieller's interval joined with Wilson's for the
+        clustered number of trials (see `intervals`), which keeps them inside [0, 1] and of
+        positive width when every reply is right or wrong.
+
+    Raises
+    ------
+    InputError
+        Shapes that do not fit, counts outside 0..n.
+    """
+    ks, ns = check_counts(k_source, n_source, name="source", ndim=1, whole=False)
+    kt, nt = check_counts(k_target, n_target, name="target", ndim=2, whole=False)
+    clusters = Clusters.of(groups, len(ks))
+    present = (nt > 0) & (ns > 0)[:, None]
+    one = present.astype(np.float64)
+    s = rate(ks, ns)[:, None] * one
+    t = rate(kt, nt) * one
+    zero = np.zeros_like(t)
+
+    def score(
+        name: str, numerator: Floats, denominator: Floats, floor: BinomialFloor | None
+    ) -> list[Estimate]:
+        return ratio_estimates(
+            numerator,
+            denominator,
+            present,
+            clusters=clusters,
+            floor=floor,
+            estimator=name,
+            interval="fieller",
+            confidence=confidence,
+            why_missing="the source was never right, so there is nothing to condition on",
+        )
+
+    def proportion(weight: Floats, rates: Floats) -> BinomialFloor:
+        return BinomialFloor(weight=weight, slope=one, intercept=zero, scale=zero + 1, target=rates)
+
+    source = [_inside_unit(e) for e in score("source_accuracy", s, one, proportion(one, s))]
+    target = [_inside_unit(e) for e in score("target_accuracy", t, one, proportion(one, t))]
+    return {
+        "source_accuracy": source,
+        "target_accuracy": target,
+        "gap": [_gap(a, b) for a, b in zip(source, target, strict=True)],
+        "ratio": score("ratio", t, s, None),
+        "transfer_score": [
+            _inside_unit(e) for e in score("transfer_score", s * t, s, proportion(s, t))
+        ],
+        "overall": [_inside_unit(e) for e in score("overall", s * t, one, proportion(one, s * t))],
+    }
+
+
+def _inside_unit(estimate: Estimate) -> Estimate:
+    """A proportion cannot leave [0, 1], whatever its quadratic says."""
+    if not np.isfinite(estimate.value) or not estimate.bounded:
+        return estimate
+    return replace(estimate, low=max(estimate.low, 0.0), high=min(estimate.high, 1.0))
+
+
+def _gap(source: Estimate, target: Estimate) -> Estimate:
+    """Source minus target, paired; never of zero width.
+
+    Where no item differs, the paired spread is zero. The interval is then built from the ends of
+    the two proportions' own intervals, as R. G. Newcombe does (Statistics in Medicine 17, 1998,
+    method 10), which stays open at the boundary.
+    """
+    plain = difference(source, target)
+    if not np.isfinite(plain.value) or plain.se > 0:
+        return replace(plain, estimator="gap")
+    low = plain.value - np.hypot(source.value - source.low, target.high - target.value)
+    high = plain.value + np.hypot(source.high - source.value, target.value - target.low)
+    return replace(plain, low=float(low), high=float(high), estimator="gap", interval="wilson")

@@ -1,0 +1,190 @@
+"""One number with its uncertainty, and the algebra of such numbers."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from hatscore.errors import InputError
+from hatscore.stats.intervals import t_quantile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["Estimate", "combine", "difference", "mean"]
+
+IntervalName = Literal["fieller", "wilson", "delta", "bootstrap", "none"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Estimate:
+    """A score with its interval and the influence that every cluster of items had on it.
+
+    Parameters
+    ----------
+    value
+        The point estimate; NaN when the data cannot tell, and then `reason` says why.
+    low, high
+        Ends of the interval at level `confidence`. ``-inf`` and ``inf`` mark a set that the data
+        leave unbounded; `reason` describes it.
+    se
+        Standard error: root of the summed squares of `influence`.
+    estimator
+        Name of the estimator that made `value` (``corrected``, ``plugin``, ``mean`` ...).
+    interval
+        Name of the interval's method.
+    confidence
+        Level of the interval, in (0, 1).
+    n_items
+        Items that entered.
+    n_effective
+        Kish's effective number of clusters, ``sum(u)**2 / sum(u**2)`` over cluster weights u.
+    reliability
+        Share of the squared source rates that is signal, in [0, 1]; NaN where it has no meaning.
+    reason
+        Why the value is missing or the interval unusual; empty otherwise.
+    influence, clusters
+        Influence per cluster, shape (clusters,), and the cluster labels in the same order. The
+        estimate moves by about ``-influence[g]`` when cluster g is left out, so sums of
+        influences of several estimates over shared clusters give the standard error of any
+        linear combination, paired and clustered by construction.
+    """
+
+    value: float
+    low: float
+    high: float
+    se: float
+    estimator: str
+    interval: str
+    confidence: float
+    n_items: int
+    n_effective: float
+    reliability: float = math.nan
+    reason: str = ""
+    influence: NDArray[np.float64] = field(default_factory=lambda: np.empty(0), repr=False)
+    clusters: NDArray[np.object_] = field(
+        default_factory=lambda: np.empty(0, dtype=object), repr=False
+    )
+
+    @property
+    def bounded(self) -> bool:
+        """Whether both ends of the interval are finite."""
+        return math.isfinite(self.low) and math.isfinite(self.high)
+
+    @classmethod
+    def missing(
+        cls, reason: str, *, estimator: str, interval: str, confidence: float, n_items: int = 0
+    ) -> Estimate:
+        """Return the estimate that says that there is none, and why."""
+        nan = math.nan
+        return cls(nan, nan, nan, nan, estimator, interval, confidence, n_items, 0.0, reason=reason)
+
+
+def combine(
+    estimates: Sequence[Estimate],
+    weights: Sequence[float],
+    *,
+    estimator: str = "combination",
+    confidence: float | None = None,
+) -> Estimate:
+    """Return the linear combination ``sum(weights * estimates)`` with its joint uncertainty.
+
+    The influences are added cluster by cluster, so items shared by several estimates are paired
+    and disjoint items count as independent. The interval is ``value +- t * se`` with
+    ``n_effective - 1`` degrees of freedom, n_effective being the smallest of the parts'.
+
+    Parameters
+    ----------
+    estimates
+        At least one estimate. One without a value makes the result missing, with its reason.
+    weights
+        One finite weight per estimate.
+    estimator
+        Name to give the result.
+    confidence
+        Level of the interval; default that of the first estimate.
+
+    Raises
+    ------
+    InputError
+        No estimates, or another number of weights than of estimates.
+
+    Examples
+    --------
+    >>> from hatscore import hat_score
+    >>> a = hat_score([9, 5, 2], 10, [8, 3, 1], 10)
+    >>> combine([a, a], [1, -1]).se
+    0.0
+    """
+    if not estimates or len(estimates) != len(weights):
+        raise InputError(
+            f"combine needs one weight per estimate and at least one; "
+            f"got {len(estimates)} estimates and {len(weights)} weights"
+        )
+    level = estimates[0].confidence if confidence is None else confidence
+    lacking = [e for e in estimates if math.isnan(e.value)]
+    if lacking:
+        return Estimate.missing(
+            f"{len(lacking)} of {len(estimates)} parts have no value: {lacking[0].reason}",
+            estimator=estimator,
+            interval="delta",
+            confidence=level,
+        )
+    value = math.fsum(w * e.value for w, e in zip(weights, estimates, strict=True))
+    influence, clusters = _joint_influence(estimates, weights)
+    se = math.sqrt(math.fsum(influence**2))
+    n_effective = min(e.n_effective for e in estimates)
+    half = t_quantile(level, n_effective) * se
+    reason = "; ".join(sorted({e.reason for e in estimates if e.reason}))
+    return Estimate(
+        value=value,
+        low=value - half,
+        high=value + half,
+        se=se,
+        estimator=estimator,
+        interval="delta",
+        confidence=level,
+        n_items=max(e.n_items for e in estimates),
+        n_effective=n_effective,
+        reason=reason,
+        influence=influence,
+        clusters=clusters,
+    )
+
+
+def mean(estimates: Sequence[Estimate], *, confidence: float | None = None) -> Estimate:
+    """Return the unweighted mean of estimates with its joint uncertainty (see `combine`)."""
+    n = len(estimates)
+    return combine(estimates, [1 / n] * n if n else [], estimator="mean", confidence=confidence)
+
+
+def difference(first: Estimate, second: Estimate, *, confidence: float | None = None) -> Estimate:
+    """Return ``first - second``, paired over the clusters that both have (see `combine`)."""
+    return combine([first, second], [1.0, -1.0], estimator="difference", confidence=confidence)
+
+
+def _joint_influence(
+    estimates: Sequence[Estimate], weights: Sequence[float]
+) -> tuple[NDArray[np.float64], NDArray[np.object_]]:
+    """Add influences of equal clusters; order of first appearance."""
+    first = estimates[0].clusters
+    if all(e.clusters is first or np.array_equal(e.clusters, first) for e in estimates):
+        total = np.zeros(len(first))
+        for e, w in zip(estimates, weights, strict=True):
+            total += w * e.influence
+        return total, first
+    where: dict[object, int] = {}
+    for e in estimates:
+        for label in e.clusters:
+            where.setdefault(label, len(where))
+    total = np.zeros(len(where))
+    for e, w in zip(estimates, weights, strict=True):
+        np.add.at(total, [where[label] for label in e.clusters], w * e.influence)
+    labels = np.empty(len(where), dtype=object)
+    labels[:] = list(where)
+    return total, labels

@@ -1,0 +1,236 @@
+"""The Hardness Adjusted Transfer score: the slope of target on source success rates.
+
+Formula and source: arXiv 2606.21954 defines the score as ``2 * integral of E[T | S = s] ds`` and
+estimates it by the least-squares slope through the origin, here called *plug-in*. With n replies
+per item the observed source rate is the true one plus binomial noise, and the plug-in is too
+small by the factor ``E[S**2] / (E[S**2] + E[S (1 - S)] / n)``. The *corrected* slope replaces the
+square of the observed rate by its unbiased estimate ``k (k - 1) / (n (n - 1))``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from hatscore.errors import InputError
+from hatscore.stats.counts import check_chance, check_counts, falling_moment, rate
+from hatscore.stats.ratio import BinomialFloor, Clusters, ratio_estimates
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from hatscore.stats.estimate import Estimate
+
+    Floats = NDArray[np.float64]
+
+__all__ = ["hat_score", "hat_scores"]
+
+Estimator = Literal["corrected", "plugin"]
+Interval = Literal["fieller", "delta", "bootstrap"]
+
+_PAIR = 2
+_ONE_REPLY = (
+    "one source reply per item: only the plug-in exists, "
+    "and it equals the conditional transfer score"
+)
+_NEVER_TWICE = "no source item was solved in two of its replies, so the slope has no denominator"
+_NEVER = "no source item was ever solved, so the slope has no denominator"
+
+
+class _Parts(NamedTuple):
+    """Terms of the slope, shape (items, columns), zeros where an item is absent."""
+
+    numerator: Floats
+    denominator: Floats
+    square: Floats
+    present: NDArray[np.bool_]
+    floor: BinomialFloor
+
+
+def hat_score(
+    k_source: ArrayLike,
+    n_source: ArrayLike,
+    k_target: ArrayLike,
+    n_target: ArrayLike,
+    *,
+    estimator: Estimator = "corrected",
+    interval: Interval = "fieller",
+    groups: ArrayLike | None = None,
+    chance: ArrayLike = 0.0,
+    confidence: float = 0.95,
+    rng: np.random.Generator | None = None,
+) -> Estimate:
+    """Return the HAT score of one target language against its source.
+
+    ``corrected``: ``m = sum(s t) / sum(k_s (k_s - 1) / (n_s (n_s - 1)))``, unbiased for the slope
+    of E[T | S] through the origin. ``plugin``: ``m = sum(s t) / sum(s**2)``, the published one.
+
+    Parameters
+    ----------
+    k_source, k_target
+        Correct replies per item, shape (items,), in the same order of items.
+    n_source, n_target
+        Replies per item, shape (items,) or one number. An item with no replies on one side is
+        left out; the corrected estimator also leaves out items with one source reply.
+    estimator
+        ``corrected`` or ``plugin``. Fractional successes (partial credit) need ``plugin``.
+    interval
+        ``fieller`` (default), ``delta`` or ``bootstrap``, clustered by `groups`.
+    groups
+        Cluster label per item, shape (items,); default every item is its own cluster.
+    chance
+        Probability that a blind guess is right, one number or shape (items,), in [0, 1). Rates
+        become ``(rate - chance) / (1 - chance)``, and the square its unbiased counterpart.
+    confidence
+        Level of the interval, in (0, 1).
+    rng
+        Generator for the bootstrap; default seed 0, so that equal data give equal intervals.
+
+    Returns
+    -------
+    Estimate
+        With ``value`` NaN and a ``reason`` when the source is never solved. With one source
+        reply per item the plug-in is returned, named so in ``estimator`` and ``reason``.
+        ``low`` and ``high`` are infinite when the data do not bound the score.
+
+    Raises
+    ------
+    InputError
+        Shapes that do not fit, counts outside 0..n, unknown names of methods.
+
+    Examples
+    --------
+    >>> round(hat_score([10, 5, 0], 10, [8, 3, 1], 10).value, 6)
+    0.777273
+    >>> hat_score([10, 5, 0], 10, [8, 3, 1], 10, estimator="plugin").value
+    0.76
+    """
+    kt = np.asarray(k_target, dtype=object if _ragged(k_target) else None)
+    return hat_scores(
+        k_source,
+        n_source,
+        kt[:, None] if kt.ndim == 1 else kt,
+        np.asarray(n_target)[:, None] if np.ndim(n_target) == 1 else n_target,
+        estimator=estimator,
+        interval=interval,
+        groups=groups,
+        chance=chance,
+        confidence=confidence,
+        rng=rng,
+    )[0]
+
+
+def hat_scores(
+    k_source: ArrayLike,
+    n_source: ArrayLike,
+    k_target: ArrayLike,
+    n_target: ArrayLike,
+    *,
+    estimator: Estimator = "corrected",
+    interval: Interval = "fieller",
+    groups: ArrayLike | None = None,
+    chance: ArrayLike = 0.0,
+    confidence: float = 0.95,
+    rng: np.random.Generator | None = None,
+) -> list[Estimate]:
+    """Return the HAT scores of many targets against one source, one Estimate per target.
+
+    Parameters
+    ----------
+    k_source, n_source
+        As for `hat_score`, shape (items,).
+    k_target, n_target
+        Shape (items, targets); ``n_target`` 0 marks a missing cell.
+    estimator, interval, groups, chance, confidence, rng
+        As for `hat_score`. The influences of all results share one array of cluster labels, so
+        means and differences over targets are paired.
+
+    Returns
+    -------
+    list of Estimate
+        One per target, in order.
+
+    Raises
+    ------
+    InputError
+        As for `hat_score`.
+    """
+    if estimator not in ("corrected", "plugin"):
+        raise InputError(f"estimator must be corrected or plugin; got {estimator!r}")
+    whole = estimator == "corrected"
+    ks, ns = check_counts(k_source, n_source, name="source", ndim=1, whole=whole)
+    kt, nt = check_counts(k_target, n_target, name="target", ndim=2, whole=whole)
+    if len(ks) != len(kt):
+        raise InputError(f"source and target must list the same items: got {len(ks)} and {len(kt)}")
+    note = ""
+    used: Estimator = estimator
+    if whole and len(ns) and ns.max() == 1:
+        used, note = "plugin", _ONE_REPLY
+    parts = _parts(ks, ns, kt, nt, chance=check_chance(chance, len(ks)), estimator=used)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reliability = parts.denominator.sum(0) / parts.square.sum(0)
+    if used == "plugin":
+        reliability = np.full(kt.shape[1], np.nan)
+    results = ratio_estimates(
+        parts.numerator,
+        parts.denominator,
+        parts.present,
+        clusters=Clusters.of(groups, len(ks)),
+        floor=parts.floor,
+        estimator=used,
+        interval=interval,
+        confidence=confidence,
+        why_missing=_NEVER if used == "plugin" or not (ks > 0).any() else _NEVER_TWICE,
+        rng=rng,
+        reliability=reliability,
+    )
+    return [_with_note(e, note) for e in results] if note else results
+
+
+def _parts(
+    ks: Floats, ns: Floats, kt: Floats, nt: Floats, *, chance: Floats, estimator: Estimator
+) -> _Parts:
+    room = (1 - chance)[:, None]
+    guess = chance[:, None]
+    s = rate(ks, ns)[:, None]
+    t = rate(kt, nt)
+    present = (nt > 0) & (ns >= (_PAIR if estimator == "corrected" else 1))[:, None]
+    source = (s - guess) / room
+    target = (t - guess) / room
+    square = source**2
+    if estimator == "corrected":
+        u = falling_moment(ks, ns, _PAIR)[:, None]
+        denominator = (u - 2 * guess * s + guess**2) / room**2
+    else:
+        denominator = square
+    zero = np.zeros_like(t)
+    source = np.where(present, source, zero)
+    return _Parts(
+        numerator=np.where(present, source * target, zero),
+        denominator=np.where(present, denominator, zero),
+        square=np.where(present, square, zero),
+        present=present,
+        floor=BinomialFloor(
+            weight=source,
+            slope=np.where(present, room * source, zero),
+            intercept=np.where(present, guess + zero, zero),
+            scale=room + zero,
+            target=np.where(present, t, zero),
+        ),
+    )
+
+
+def _with_note(estimate: Estimate, note: str) -> Estimate:
+    reason = f"{estimate.reason}; {note}" if estimate.reason else note
+    return replace(estimate, reason=reason)
+
+
+def _ragged(values: ArrayLike) -> bool:
+    """Whether NumPy would refuse to make an array; the check of counts then says it better."""
+    try:
+        np.asarray(values)
+    except ValueError:
+        return True
+    return False
