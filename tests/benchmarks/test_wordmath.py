@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tomllib
 import unicodedata
+import warnings
 from importlib import metadata, resources
 
 import pytest
@@ -179,6 +180,15 @@ def test_numerals_are_distinct_words(language: str) -> None:
         assert word == word.lower()
         assert not re.search(r"[\d.,]", word)
         assert unicodedata.is_normalized("NFC", word)
+
+
+def test_warnings_of_num2words_do_not_leak(monkeypatch: pytest.MonkeyPatch) -> None:
+    def noisy(number: int, *, lang: str) -> str:
+        warnings.warn("old spelling", DeprecationWarning, stacklevel=1)
+        return f"{lang} {number}"
+
+    monkeypatch.setattr("num2words.num2words", noisy)
+    assert wordmath._numeral.__wrapped__("de", 7) == "de 7"
 
 
 @pytest.mark.parametrize("difficulty", DIFFICULTIES)
