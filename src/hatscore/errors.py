@@ -10,7 +10,7 @@
     │   ├── MissingExtraError an optional part is not installed
     │   └── UnknownNameError  no such benchmark, language or model; names the nearest ones
     ├── ModelError            the model or its server does not answer as it must
-    └── InsufficientData      the data cannot tell (raised only where a NaN with a reason cannot be returned)
+    └── InsufficientData      the data cannot tell, and no NaN with a reason can be returned
 """
 
 from __future__ import annotations

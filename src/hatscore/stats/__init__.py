@@ -1,1 +1,25 @@
-"""Estimators: NumPy arrays in, frozen results out."""
+"""Estimators: NumPy arrays in, frozen results out. Needs NumPy and SciPy alone."""
+
+from hatscore.stats.classical import CLASSICAL, classical_scores
+from hatscore.stats.estimate import Estimate, combine, difference, mean
+from hatscore.stats.hat import hat_macro, hat_score, hat_scores
+from hatscore.stats.intervals import wilson
+from hatscore.stats.profile import Profile, profile
+from hatscore.stats.simulate import Simulated, simulate
+
+__all__ = [
+    "CLASSICAL",
+    "Estimate",
+    "Profile",
+    "Simulated",
+    "classical_scores",
+    "combine",
+    "difference",
+    "hat_macro",
+    "hat_score",
+    "hat_scores",
+    "mean",
+    "profile",
+    "simulate",
+    "wilson",
+]

@@ -63,9 +63,10 @@ def classical_scores(
     Returns
     -------
     dict
-        Keys `CLASSICAL`. Proportions have Fieller's interval joined with Wilson's for the
-        clustered number of trials (see `intervals`), which keeps them inside [0, 1] and of
-        positive width when every reply is right or wrong.
+        Keys `CLASSICAL`. Proportions have Wilson's interval for the effective number of trials,
+        estimated from the spread between and within clusters (see `intervals`); it stays inside
+        [0, 1] and has a width when every reply is right or wrong. The ratio has Fieller's, the
+        gap Student's from paired influences.
 
     Raises
     ------
@@ -91,7 +92,7 @@ def classical_scores(
             clusters=clusters,
             floor=floor,
             estimator=name,
-            interval="fieller",
+            interval="fieller" if floor is None else "wilson",
             confidence=confidence,
             why_missing="the source was never right, so there is nothing to condition on",
         )
@@ -105,7 +106,10 @@ def classical_scores(
         "source_accuracy": source,
         "target_accuracy": target,
         "gap": [_gap(a, b) for a, b in zip(source, target, strict=True)],
-        "ratio": score("ratio", t, s, None),
+        "ratio": [
+            _open_ratio(e, a, b)
+            for e, a, b in zip(score("ratio", t, s, None), source, target, strict=True)
+        ],
         "transfer_score": [
             _inside_unit(e) for e in score("transfer_score", s * t, s, proportion(s, t))
         ],
@@ -114,7 +118,7 @@ def classical_scores(
 
 
 def _inside_unit(estimate: Estimate) -> Estimate:
-    """A proportion cannot leave [0, 1], whatever its quadratic says."""
+    """Clip: a proportion cannot leave [0, 1], whatever its quadratic says."""
     if not np.isfinite(estimate.value) or not estimate.bounded:
         return estimate
     return replace(estimate, low=max(estimate.low, 0.0), high=min(estimate.high, 1.0))
@@ -133,3 +137,11 @@ def _gap(source: Estimate, target: Estimate) -> Estimate:
     low = plain.value - np.hypot(source.value - source.low, target.high - target.value)
     high = plain.value + np.hypot(source.high - source.value, target.value - target.low)
     return replace(plain, low=float(low), high=float(high), estimator="gap", interval="wilson")
+
+
+def _open_ratio(ratio: Estimate, source: Estimate, target: Estimate) -> Estimate:
+    """Give a ratio without spread the ends that its two proportions' intervals allow."""
+    if not np.isfinite(ratio.value) or ratio.se > 0:
+        return ratio
+    high = target.high / source.low if source.low > 0 else np.inf
+    return replace(ratio, low=target.low / source.high, high=float(high), interval="wilson")

@@ -96,7 +96,9 @@ def combine(
 
     The influences are added cluster by cluster, so items shared by several estimates are paired
     and disjoint items count as independent. The interval is ``value +- t * se`` with
-    ``n_effective - 1`` degrees of freedom, n_effective being the smallest of the parts'.
+    ``n_effective - 1`` degrees of freedom, n_effective being the smallest of the parts'. Where
+    no cluster has any influence (every reply right, say) the ends of the parts' own intervals are
+    added, which stays open at the boundary and is conservative.
 
     Parameters
     ----------
@@ -118,8 +120,8 @@ def combine(
     --------
     >>> from hatscore import hat_score
     >>> a = hat_score([9, 5, 2], 10, [8, 3, 1], 10)
-    >>> combine([a, a], [1, -1]).se
-    0.0
+    >>> combine([a, a], [0.5, 0.5]).value == a.value
+    True
     """
     if not estimates or len(estimates) != len(weights):
         raise InputError(
@@ -139,12 +141,14 @@ def combine(
     influence, clusters = _joint_influence(estimates, weights)
     se = math.sqrt(math.fsum(influence**2))
     n_effective = min(e.n_effective for e in estimates)
-    half = t_quantile(level, n_effective) * se
+    half_low = half_high = t_quantile(level, n_effective) * se
+    if se == 0:
+        half_low, half_high = _open_ends(estimates, weights)
     reason = "; ".join(sorted({e.reason for e in estimates if e.reason}))
     return Estimate(
         value=value,
-        low=value - half,
-        high=value + half,
+        low=value - half_low,
+        high=value + half_high,
         se=se,
         estimator=estimator,
         interval="delta",
@@ -166,6 +170,17 @@ def mean(estimates: Sequence[Estimate], *, confidence: float | None = None) -> E
 def difference(first: Estimate, second: Estimate, *, confidence: float | None = None) -> Estimate:
     """Return ``first - second``, paired over the clusters that both have (see `combine`)."""
     return combine([first, second], [1.0, -1.0], estimator="difference", confidence=confidence)
+
+
+def _open_ends(estimates: Sequence[Estimate], weights: Sequence[float]) -> tuple[float, float]:
+    """Add the parts' own half widths, each on the side where its weight puts it."""
+    below = [e.value - e.low for e in estimates]
+    above = [e.high - e.value for e in estimates]
+    sides = list(zip(weights, below, above, strict=True))
+    return (
+        math.fsum(w * b if w >= 0 else -w * a for w, b, a in sides if w),
+        math.fsum(w * a if w >= 0 else -w * b for w, b, a in sides if w),
+    )
 
 
 def _joint_influence(

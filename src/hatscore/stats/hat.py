@@ -16,6 +16,7 @@ import numpy as np
 
 from hatscore.errors import InputError
 from hatscore.stats.counts import check_chance, check_counts, falling_moment, rate
+from hatscore.stats.estimate import mean
 from hatscore.stats.ratio import BinomialFloor, Clusters, ratio_estimates
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["hat_score", "hat_scores"]
+__all__ = ["hat_macro", "hat_score", "hat_scores"]
 
 Estimator = Literal["corrected", "plugin"]
 Interval = Literal["fieller", "delta", "bootstrap"]
@@ -187,6 +188,73 @@ def hat_scores(
         reliability=reliability,
     )
     return [_with_note(e, note) for e in results] if note else results
+
+
+def hat_macro(
+    k_source: ArrayLike,
+    n_source: ArrayLike,
+    k_target: ArrayLike,
+    n_target: ArrayLike,
+    *,
+    estimator: Estimator = "corrected",
+    groups: ArrayLike | None = None,
+    chance: ArrayLike = 0.0,
+    confidence: float = 0.95,
+) -> Estimate:
+    """Return the unweighted mean of the HAT scores of many targets.
+
+    Where no cell is missing, all targets share one denominator and the mean is itself the slope
+    of the mean target rate, with Fieller's interval. Otherwise the influences are added and the
+    interval is ``value +- t * se`` (see `estimate.mean`).
+
+    Parameters
+    ----------
+    k_source, n_source, k_target, n_target, estimator, groups, chance, confidence
+        As for `hat_scores`.
+
+    Raises
+    ------
+    InputError
+        As for `hat_scores`.
+    """
+    single = hat_scores(
+        k_source,
+        n_source,
+        k_target,
+        n_target,
+        estimator=estimator,
+        groups=groups,
+        chance=chance,
+        confidence=confidence,
+    )
+    joint = mean(single, confidence=confidence)
+    if not np.isfinite(joint.value) or joint.se == 0:
+        return replace(joint, estimator=estimator)
+    trials = np.broadcast_to(np.asarray(n_target, dtype=np.float64), np.shape(k_target))
+    if not (trials > 0).all():
+        return replace(joint, estimator=single[0].estimator)
+    kt = np.asarray(k_target, dtype=np.float64) / trials
+    parts = _parts(
+        *check_counts(k_source, n_source, name="source", ndim=1, whole=False),
+        kt.mean(1, keepdims=True),
+        np.ones((len(kt), 1)),
+        chance=check_chance(chance, len(kt)),
+        estimator="plugin" if single[0].estimator == "plugin" else "corrected",
+    )
+    (ratio,) = ratio_estimates(
+        parts.numerator,
+        parts.denominator,
+        parts.present,
+        clusters=Clusters.of(groups, len(kt)),
+        floor=None,
+        estimator=single[0].estimator,
+        interval="fieller",
+        confidence=confidence,
+        why_missing=_NEVER,
+        reliability=[single[0].reliability],
+    )
+    note = next((e.reason for e in single if "one source reply" in e.reason), "")
+    return _with_note(ratio, _ONE_REPLY) if note else ratio
 
 
 def _parts(

@@ -14,7 +14,8 @@ the variance that does not depend on having seen a failure. If a target reply is
 probability ``p = m s``, then ``Var(t | s) = p (1 - p) * r``, with r between 1/n (items alike given
 s) and 1 (items always right or always wrong). r is estimated from the spread between and within
 items; without any spread it is 1. The region with this variance, again a quadratic in m, is
-Wilson's interval when all s are 1. The interval is the union of both regions.
+Wilson's interval when all s are 1. Where the spread rests on few clusters (see `ratio`) the
+interval is the union of both regions, elsewhere it is Fieller's alone.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The transfer profile E[T | S = s]: is it a line through the origin, and what is its integral?
+"""The transfer profile E[T | S = s]: its curvature and its integral.
 
 HAT is defined as ``2 * integral of E[T | S = s] ds`` over s in [0, 1]. The slope equals it only
 where the profile is a line through the origin. Here the profile is ``b1 s + b2 s**2``, so

@@ -1,0 +1,67 @@
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from hatscore.errors import InputError
+from hatscore.stats import Estimate, combine, difference, hat_score, hat_scores, mean, simulate
+
+
+@pytest.fixture
+def pair():
+    data = simulate(200, slopes=[0.8, 0.5], source=(1, 1), rng=np.random.default_rng(1))
+    return hat_scores(data.k_source, 10, data.k_target, 10)
+
+
+def test_mean_and_difference_are_linear(pair):
+    a, b = pair
+    assert mean(pair).value == pytest.approx((a.value + b.value) / 2)
+    assert difference(a, b).value == pytest.approx(a.value - b.value)
+    assert difference(a, b).se == pytest.approx(np.sqrt(((a.influence - b.influence) ** 2).sum()))
+
+
+def test_shared_items_are_paired_and_disjoint_ones_independent(pair):
+    a, b = pair
+    paired = difference(a, b).se
+    independent = math.hypot(a.se, b.se)
+    assert paired < independent
+    moved = Estimate(
+        **{
+            **{f: getattr(b, f) for f in b.__slots__},
+            "clusters": np.array([f"other {c}" for c in b.clusters], dtype=object),
+        }
+    )
+    apart = difference(a, moved)
+    assert apart.se == pytest.approx(independent)
+    assert len(apart.clusters) == 400
+
+
+def test_partly_shared_clusters_join_by_label():
+    one = hat_score([9, 5, 3, 7], 10, [8, 4, 1, 6], 10, groups=["a", "b", "c", "d"])
+    two = hat_score([9, 5, 3, 7], 10, [8, 4, 1, 6], 10, groups=["d", "c", "x", "y"])
+    joint = mean([one, two])
+    by_label = dict(zip(joint.clusters, joint.influence, strict=True))
+    assert by_label["d"] == pytest.approx((one.influence[3] + two.influence[0]) / 2)
+    assert by_label["x"] == pytest.approx(two.influence[2] / 2)
+
+
+def test_a_part_without_value_makes_the_whole_missing_with_its_reason(pair):
+    lost = hat_score([0, 0], 10, [1, 1], 10)
+    got = mean([pair[0], lost])
+    assert math.isnan(got.value)
+    assert "ever solved" in got.reason
+
+
+def test_combination_of_perfect_scores_keeps_a_width():
+    perfect = hat_score([10] * 50, 10, [10] * 50, 10)
+    assert mean([perfect, perfect]).low == pytest.approx(perfect.low)
+    assert difference(perfect, perfect).low < 0 < difference(perfect, perfect).high
+
+
+def test_weights_must_match(pair):
+    with pytest.raises(InputError, match="2 estimates and 1 weights"):
+        combine(pair, [1.0])
+    with pytest.raises(InputError, match="at least one"):
+        mean([])
