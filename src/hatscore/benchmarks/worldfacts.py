@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
-from hatscore.benchmarks.base import Item, Mode, Prompt, PromptLanguage
+from hatscore.benchmarks.base import Benchmark, Item, Mode, Prompt, PromptLanguage
 from hatscore.benchmarks.worldfacts_data import (
     city_names,
     cldr_version,
@@ -348,4 +348,4 @@ def _others(kind: str, tags: tuple[str, ...]) -> dict[str, Names]:
     }
 
 
-BENCHMARK = WorldFacts()
+BENCHMARK: Benchmark = WorldFacts()
