@@ -24,12 +24,12 @@ from typing import TYPE_CHECKING
 from hatscore.benchmarks.base import Benchmark, Item, Mode, Prompt, PromptLanguage
 from hatscore.benchmarks.worldfacts_data import (
     city_names,
-    cldr_version,
     country_names,
     currency_names,
     currency_of,
     load_facts,
     load_prompts,
+    names_version,
 )
 from hatscore.errors import InputError, UnknownNameError
 from hatscore.grading.answer import Gold
@@ -103,7 +103,7 @@ class WorldFacts:
 
     def __init__(self) -> None:
         facts = load_facts()
-        self.version: str = f"{facts.version} (CLDR {cldr_version()})"
+        self.version: str = f"{facts.version} ({names_version()})"
         self.languages: tuple[str, ...] = tuple(sorted(load_prompts()))
         self.source_languages: tuple[str, ...] = (
             "en",

@@ -18,6 +18,7 @@ import tomllib
 import unicodedata
 from dataclasses import dataclass
 from functools import cache
+from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -34,12 +35,12 @@ if TYPE_CHECKING:
 __all__ = [
     "Facts",
     "city_names",
-    "cldr_version",
     "country_names",
     "currency_names",
     "currency_of",
     "load_facts",
     "load_prompts",
+    "names_version",
 ]
 
 Names = tuple[str, ...]
@@ -121,18 +122,18 @@ def load_prompts() -> dict[str, dict[str, str]]:
 
 
 @cache
-def cldr_version() -> str:
-    """Return the version of CLDR that Babel carries.
+def names_version() -> str:
+    """Return the version of the names.
 
     Returns
     -------
     str
-        ``"49"``; ``"of unknown version"`` where an older Babel does not tell.
+        ``"CLDR 49"``; ``"CLDR of Babel 2.16.0"`` where Babel does not tell what it carries.
     """
     try:
-        return str(get_global("cldr")["version"])
+        return f"CLDR {get_global('cldr')['version']}"
     except KeyError:
-        return "of unknown version"
+        return f"CLDR of Babel {version('babel')}"
 
 
 @cache
