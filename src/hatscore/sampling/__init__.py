@@ -1,1 +1,38 @@
-"""Raw replies from any model into one store."""
+"""Raw replies from any model into one store; nothing is lost and nothing is graded here.
+
+Importing this is light: the HTTP client and the local model are loaded by :func:`make_client`.
+"""
+
+from __future__ import annotations
+
+from hatscore.sampling.client import Client, Completion, SamplingParams
+from hatscore.sampling.config import BenchmarkPlan, RunConfig
+from hatscore.sampling.engine import Progress, Summary, sample
+from hatscore.sampling.run import Run
+from hatscore.sampling.start import make_client, run_sampling
+from hatscore.sampling.store import Store, StoredItem, StoredResponse
+from hatscore.sampling.task import Cell, Task, make_tasks
+from hatscore.sampling.warn import identical_share, warn_after, warn_before
+
+__all__ = [
+    "BenchmarkPlan",
+    "Cell",
+    "Client",
+    "Completion",
+    "Progress",
+    "Run",
+    "RunConfig",
+    "SamplingParams",
+    "Store",
+    "StoredItem",
+    "StoredResponse",
+    "Summary",
+    "Task",
+    "identical_share",
+    "make_client",
+    "make_tasks",
+    "run_sampling",
+    "sample",
+    "warn_after",
+    "warn_before",
+]

@@ -1,0 +1,391 @@
+"""Any OpenAI-compatible server over HTTP: chat and completion, several replies a request.
+
+Failures are of three kinds. What may pass (429, 5xx, a lost connection, a timeout, an answer
+that cannot be read) is tried again, and at last becomes replies with an error. What stands in
+the way of every request (401, 404, a field the server does not know) is a ModelError at once.
+A refusal of the number of replies in one request halves that number, and it is remembered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import aiohttp
+
+from hatscore.errors import ModelError
+from hatscore.sampling.client import Completion
+from hatscore.sampling.clients.protocol import (
+    api_root,
+    check_extra,
+    error_message,
+    is_about_n,
+    nearest,
+    read_answer,
+    request_body,
+    token_bound,
+)
+from hatscore.sampling.clients.retry import Retry, is_temporary, retry_after_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from hatscore.benchmarks.base import Mode, Prompt
+    from hatscore.sampling.client import SamplingParams
+
+__all__ = ["KEY_VARIABLES", "OpenAIClient"]
+
+KEY_VARIABLES = ("HATSCORE_API_KEY", "OPENAI_API_KEY")
+_PATHS: dict[Mode, str] = {"chat": "/chat/completions", "completion": "/completions"}
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+_MOST_NAMES = 15
+_CONNECT_S = 30.0
+_OK = 200
+_UNPROCESSABLE = (400, 422)
+_NO_LIST = (404, 405, 501)
+_LOADING = 503
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """One HTTP answer; `data` is its JSON, or its text when it is none."""
+
+    status: int
+    data: Any
+    is_json: bool
+    retry_after: float | None
+    latency_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Passing:
+    """A failure that may pass."""
+
+    problem: str
+    retry_after: float | None
+
+
+class _LostError(Exception):
+    """No answer came: connection, timeout."""
+
+
+class OpenAIClient:
+    """A model behind an OpenAI-compatible server.
+
+    Parameters
+    ----------
+    name
+        Model name as the server knows it.
+    base_url
+        Address with or without ``/v1``.
+    mode
+        Which prompts it is meant for; :meth:`complete` follows the prompt's own mode.
+    api_key
+        None takes the first set variable of :data:`KEY_VARIABLES`. It is never stored, and
+        never shown in messages.
+    retry
+        How failures that may pass are tried again.
+    timeout_s
+        Longest time for one request, in seconds.
+    loading_s
+        Longest wait for a server that says it is loading (HTTP 503), in seconds.
+    max_n
+        Most replies asked for in one request, at least 1.
+
+    Raises
+    ------
+    InputError
+        `base_url` is no http address.
+    """
+
+    kind = "openai-api"
+
+    def __init__(
+        self,
+        name: str,
+        base_url: str,
+        *,
+        mode: Mode = "chat",
+        api_key: str | None = None,
+        retry: Retry | None = None,
+        timeout_s: float = 600.0,
+        loading_s: float = 300.0,
+        max_n: int = 64,
+    ) -> None:
+        self.name = name
+        self.mode: Mode = mode
+        self.root = api_root(base_url)
+        self.retry = retry or Retry()
+        self.timeout_s = timeout_s
+        self.loading_s = loading_s
+        self.max_n = max_n
+        self._key = api_key if api_key is not None else _key_from_environment()
+        self._session: aiohttp.ClientSession | None = None
+        self._accepted_n = 1  # the most that has worked
+        self._probing = asyncio.Lock()
+        self._probe_failed = False  # then nobody waits for anybody
+        self._max_tokens_field = "max_tokens"
+
+    @property
+    def base_url(self) -> str | None:
+        """The address in use, None before it is known."""
+        return self.root
+
+    async def check(self) -> None:
+        """Wait until the server has loaded, and see that it serves the model.
+
+        Raises
+        ------
+        ModelError
+            No server, no access, still loading after `loading_s`, or another model.
+        """
+        url = f"{self.root}/models"
+        end = time.monotonic() + self.loading_s
+        while True:
+            try:
+                answer = await self._http("GET", url)
+            except _LostError as error:
+                raise ModelError(
+                    f"no answer from {url}: {error}; start the server, or name another one"
+                ) from error
+            if answer.status != _LOADING or time.monotonic() >= end:
+                break
+            await asyncio.sleep(min(0.5, self.loading_s / 10))
+        if answer.status in _NO_LIST:
+            return  # a server without a list; the first request will tell
+        if answer.status != _OK:
+            raise self._refused(answer, url)
+        served = _served_names(answer.data)
+        if served is None:
+            raise ModelError(
+                f"{url}: expected a list of models in JSON; is this an OpenAI-compatible server?"
+            )
+        if served and not any(n == self.name or n.endswith(f"/{self.name}") for n in served):
+            shown = nearest(self.name, served)
+            more = f" and {len(shown) - _MOST_NAMES} more" if len(shown) > _MOST_NAMES else ""
+            raise ModelError(
+                f"{self.root} does not serve {self.name!r}; it serves "
+                f"{', '.join(shown[:_MOST_NAMES])}{more}"
+            )
+
+    async def complete(
+        self, prompt: Prompt, *, n: int, params: SamplingParams, seed: int | None
+    ) -> list[Completion]:
+        """Return between 1 and `n` completions of `prompt`.
+
+        Parameters
+        ----------
+        prompt
+            What is sent; its mode chooses the endpoint.
+        n
+            Replies wanted, at least 1.
+        params
+            Sampling parameters; ``params.seed`` is not used here.
+        seed
+            Seed of this request. llama.cpp draws reply j of the request with seed + j.
+
+        Returns
+        -------
+        list of Completion
+            With `error` set in each when all tries failed. `input_tokens` is the size of the
+            prompt; for `output_tokens` see :func:`protocol.share_tokens`.
+
+        Raises
+        ------
+        ModelError
+            The server refuses in a way that every further request would meet.
+        InputError
+            ``params.extra`` sets a field that is set here.
+        """
+        check_extra(params.extra)
+        attempt = 1
+        while True:
+            async with self._turn(n):
+                outcome = await self._attempt(prompt, n, params, seed)
+            if not isinstance(outcome, _Passing):
+                return outcome
+            self._still_there()
+            if attempt >= self.retry.tries:
+                error = f"{outcome.problem} (after {attempt} tries)"
+                return [Completion("", error=error)] * min(n, self.max_n)
+            await asyncio.sleep(self.retry.wait_s(attempt, outcome.retry_after))
+            attempt += 1
+
+    async def close(self) -> None:
+        """Release connections."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    # -- one attempt, and the number of replies in it ---------------------------------------
+
+    @asynccontextmanager
+    async def _turn(self, n: int) -> AsyncIterator[None]:
+        """Let only one request at a time find out how many replies the server takes."""
+        if self._takes(n):
+            yield
+            return
+        async with self._probing:
+            known = self._takes(n)
+            if not known:
+                yield
+        if known:
+            yield
+
+    def _takes(self, n: int) -> bool:
+        return self._probe_failed or min(n, self.max_n) <= self._accepted_n
+
+    async def _attempt(
+        self, prompt: Prompt, wanted: int, params: SamplingParams, seed: int | None
+    ) -> list[Completion] | _Passing:
+        """Ask once, and again only with another form of the same request."""
+        url = self.root + _PATHS[prompt.mode]
+        while True:
+            n = min(wanted, self.max_n)
+            field = self._max_tokens_field
+            body = request_body(
+                prompt, model=self.name, n=n, params=params, seed=seed, max_tokens_field=field
+            )
+            try:
+                answer = await self._http("POST", url, body)
+                if answer.status == _OK:
+                    return self._read(answer, n, body)
+            except (_LostError, ValueError) as error:
+                self._probe_failed = True
+                return _Passing(str(error), None)
+            if is_temporary(answer.status) and not _out_of_quota(answer.data):
+                self._probe_failed = True
+                return _Passing(self._words(answer), answer.retry_after)
+            if _is_filtered(answer.data):
+                return [Completion("", "content_filter", latency_s=answer.latency_s)] * n
+            if not self._switch_field(answer, field) and not self._lower_n(answer, n):
+                raise self._refused(answer, url)
+
+    def _read(self, answer: _Answer, n: int, body: Mapping[str, Any]) -> list[Completion]:
+        if not answer.is_json:
+            raise ValueError(f"answer is no JSON: {error_message(answer.data)[:80]}")
+        completions = read_answer(
+            answer.data, n=n, bound=token_bound(body), latency_s=answer.latency_s
+        )
+        if len(completions) < n:
+            self.max_n = min(self.max_n, max(len(completions), self._accepted_n))
+        self._accepted_n = max(self._accepted_n, len(completions))
+        return completions
+
+    def _lower_n(self, answer: _Answer, n: int) -> bool:
+        """Halve the number of replies when it may be what the server refuses."""
+        if n <= 1 or answer.status not in _UNPROCESSABLE:
+            return False
+        if n <= self._accepted_n and not is_about_n(error_message(answer.data)):
+            return False  # it took as many before: something else is wrong
+        self.max_n = min(self.max_n, n // 2)
+        self._accepted_n = min(self._accepted_n, self.max_n)
+        return True
+
+    def _switch_field(self, answer: _Answer, used: str) -> bool:
+        """Take the name that newer OpenAI models want for the bound of tokens."""
+        newer = "max_completion_tokens"
+        if used == newer or newer not in error_message(answer.data):
+            return False
+        self._max_tokens_field = newer
+        return True
+
+    # -- one request ------------------------------------------------------------------------
+
+    def _still_there(self) -> None:
+        """Raise ModelError when trying again is hopeless; for servers that we started."""
+
+    async def _http(self, method: str, url: str, body: Mapping[str, Any] | None = None) -> _Answer:
+        if self._session is None:
+            self._session = self._new_session()
+        start = time.monotonic()
+        try:
+            async with self._session.request(
+                method, url, json=body, allow_redirects=False
+            ) as response:
+                raw = await response.read()
+        except aiohttp.ConnectionTimeoutError as error:
+            raise _LostError(f"no connection within {_CONNECT_S:g} s") from error
+        except TimeoutError as error:
+            raise _LostError(f"no answer within {self.timeout_s:g} s") from error
+        except (aiohttp.ClientError, OSError) as error:
+            raise _LostError(str(error) or type(error).__name__) from error
+        text = raw.decode("utf-8", "replace")
+        try:
+            data, is_json = json.loads(text), True
+        except (ValueError, RecursionError):
+            data, is_json = text, False
+        return _Answer(
+            response.status,
+            data,
+            is_json,
+            retry_after_seconds(response.headers.get("Retry-After")),
+            time.monotonic() - start,
+        )
+
+    def _new_session(self) -> aiohttp.ClientSession:
+        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
+        return aiohttp.ClientSession(
+            headers=headers,
+            timeout=aiohttp.ClientTimeout(total=self.timeout_s, sock_connect=_CONNECT_S),
+            connector=aiohttp.TCPConnector(limit=0),  # the engine bounds what is under way
+            # A proxy of the environment is for the world outside, not for this machine.
+            trust_env=urlsplit(self.root).hostname not in _LOOPBACK,
+        )
+
+    def _words(self, answer: _Answer) -> str:
+        message = error_message(answer.data)
+        if self._key:
+            message = message.replace(self._key, "[key]")
+        return f"HTTP {answer.status}" + (f": {message}" if message else "")
+
+    def _refused(self, answer: _Answer, url: str) -> ModelError:
+        if answer.status in (401, 403):
+            given = "the key was refused" if self._key else "no key is set"
+            advice = f"{given}: set {' or '.join(KEY_VARIABLES)}"
+        elif answer.status == 404:  # noqa: PLR2004 - HTTP
+            advice = "check the address and the model name, and whether the server knows this mode"
+        elif 300 <= answer.status < 400:  # noqa: PLR2004 - HTTP
+            advice = "the server sends elsewhere: name the final address"
+        else:
+            advice = "the server does not take this request: check the parameters"
+        return ModelError(f"{self._words(answer)} from {url} for model {self.name!r}; {advice}")
+
+
+def _key_from_environment() -> str | None:
+    keys = (os.environ.get(name, "").strip() for name in KEY_VARIABLES)
+    return next((key for key in keys if key), None)
+
+
+def _served_names(data: Any) -> list[str] | None:
+    entries = data.get("data") if isinstance(data, dict) else data
+    if not isinstance(entries, list):
+        return None
+    names: list[str] = []
+    for entry in entries:
+        if isinstance(entry, dict):
+            aliases = entry.get("aliases")
+            found = [entry.get("id"), *(aliases if isinstance(aliases, list) else [])]
+            names += [name for name in found if isinstance(name, str)]
+    return list(dict.fromkeys(names))
+
+
+def _error_code(data: Any) -> str:
+    error = data.get("error") if isinstance(data, dict) else None
+    return str(error.get("code", "")) if isinstance(error, dict) else ""
+
+
+def _out_of_quota(data: Any) -> bool:
+    """Whether a 429 is an empty account, which no waiting fills."""
+    return _error_code(data) == "insufficient_quota"
+
+
+def _is_filtered(data: Any) -> bool:
+    """Whether the refusal is the answer: Azure rejects a prompt with HTTP 400."""
+    return _error_code(data) == "content_filter"

@@ -1,0 +1,198 @@
+"""The way in for the command line: a client from its name, and sampling without ``await``."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import threading
+from dataclasses import replace
+from typing import TYPE_CHECKING, Protocol
+
+from hatscore.errors import InputError, UnknownNameError
+from hatscore.sampling.client import Client
+from hatscore.sampling.engine import sample
+from hatscore.sampling.warn import warn_after
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from hatscore.benchmarks.base import Mode
+    from hatscore.sampling.engine import Progress, Summary
+    from hatscore.sampling.run import Run
+    from hatscore.sampling.task import Task
+
+__all__ = ["URL_VARIABLES", "NamedClient", "make_client", "run_sampling"]
+
+URL_VARIABLES = ("HATSCORE_BASE_URL", "OPENAI_BASE_URL")
+_FORMS = ("local", "local/PATH.gguf", "openai-api/NAME")
+
+
+class NamedClient(Client, Protocol):
+    """A client with what is written into the run's configuration."""
+
+    kind: str
+    mode: Mode
+
+    @property
+    def base_url(self) -> str | None:
+        """Address of the server, None for a local model."""
+        ...
+
+
+def make_client(
+    spec: str,
+    *,
+    base_url: str | None = None,
+    mode: Mode | None = None,
+    timeout_s: float = 600.0,
+    tries: int = 6,
+    threads: int | None = None,
+) -> NamedClient:
+    """Return the client that `spec` names; nothing is started or asked yet.
+
+    Parameters
+    ----------
+    spec
+        ``local`` (the demo model), ``local/PATH.gguf``, or ``openai-api/NAME`` for the model
+        NAME at any OpenAI-compatible server.
+    base_url
+        Address of the server; None takes ``HATSCORE_BASE_URL`` or ``OPENAI_BASE_URL``.
+    mode
+        None takes ``completion`` for local models and ``chat`` for servers.
+    timeout_s
+        Longest time for one request, in seconds.
+    tries
+        Requests in all for one that fails, at least 1.
+    threads
+        Processor threads of a local model; None takes ``HATSCORE_LOCAL_THREADS`` or all.
+
+    Raises
+    ------
+    UnknownNameError
+        `spec` has none of these forms.
+    InputError
+        No address for a server, an address for a local model, no GGUF file, or chat with a
+        base model.
+    MissingExtraError
+        A local model without the extra ``local``.
+    """
+    kind, _, rest = spec.partition("/")
+    if tries < 1:
+        raise InputError(f"tries {tries}: expected at least 1")
+    if kind == "local" and not spec.endswith("/"):
+        if base_url is not None:
+            raise InputError(
+                f"model {spec!r} runs on this machine and takes no server address; "
+                "for a server use openai-api/NAME"
+            )
+        return _local(rest or None, mode or "completion", timeout_s, tries, threads)
+    if kind == "openai-api" and rest:
+        base_url = base_url or next(
+            (os.environ[name] for name in URL_VARIABLES if os.environ.get(name)), None
+        )
+        if base_url is None:
+            raise InputError(
+                f"model {spec!r} needs the address of its server: --base-url "
+                f"http://HOST:PORT, or the environment variable {URL_VARIABLES[0]}"
+            )
+        return _server(rest, base_url, mode or "chat", timeout_s, tries)
+    raise UnknownNameError("model", spec, _FORMS)
+
+
+def _local(
+    path: str | None, mode: Mode, timeout_s: float, tries: int, threads: int | None
+) -> NamedClient:
+    from hatscore.sampling.clients.local import LocalClient, LocalServer  # noqa: PLC0415 - aiohttp
+    from hatscore.sampling.clients.retry import Retry  # noqa: PLC0415 - with the above
+
+    server = LocalServer(path, threads=threads)
+    return LocalClient(server, mode=mode, retry=Retry(tries=tries), timeout_s=timeout_s)
+
+
+def _server(name: str, base_url: str, mode: Mode, timeout_s: float, tries: int) -> NamedClient:
+    from hatscore.sampling.clients.openai_http import OpenAIClient  # noqa: PLC0415 - aiohttp
+    from hatscore.sampling.clients.retry import Retry  # noqa: PLC0415 - with the above
+
+    return OpenAIClient(name, base_url, mode=mode, retry=Retry(tries=tries), timeout_s=timeout_s)
+
+
+def run_sampling(
+    run: Run,
+    tasks: Iterable[Task],
+    client: Client,
+    *,
+    concurrency: int = 8,
+    progress: Callable[[Progress], None] | None = None,
+) -> Summary:
+    """Sample what `run` lacks of `tasks`, and close `client`.
+
+    Ctrl-C and SIGTERM stop it in good order: what has arrived is committed, a local model is
+    ended, then KeyboardInterrupt is raised. The same call goes on later.
+
+    Parameters
+    ----------
+    run
+        From :meth:`Run.create_or_resume`; it stays open.
+    tasks, client, concurrency, progress
+        As of :func:`hatscore.sampling.engine.sample`.
+
+    Returns
+    -------
+    Summary
+        With the warnings about repeats that are all equal.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        It was stopped.
+    InputError
+        Called inside a running event loop: there, ``await sample(...)``.
+    ModelError, RunError
+        As of :func:`hatscore.sampling.engine.sample`.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        raise InputError(
+            "run_sampling was called inside a running event loop; "
+            "use `await hatscore.sampling.sample(run.store, ...)` there"
+        )
+
+    async def main() -> Summary:
+        _cancel_on_sigterm()
+        try:
+            return await sample(
+                run.store,
+                tasks,
+                client,
+                params=run.config.params,
+                concurrency=concurrency,
+                progress=progress,
+            )
+        finally:
+            await client.close()
+
+    before = signal.getsignal(signal.SIGTERM)
+    try:
+        summary = asyncio.run(main())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, before)
+    found = warn_after(run.store, run.config.params)
+    return replace(summary, warnings=(*summary.warnings, *found))
+
+
+def _cancel_on_sigterm() -> None:
+    """Stop in good order on SIGTERM, as on Ctrl-C, where signals can be handled."""
+    task = asyncio.current_task()
+    # Not in the main thread, or Windows: then SIGTERM ends the process, and at most the replies
+    # of the last half second are lost.
+    with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
+        if task is not None:
+            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)

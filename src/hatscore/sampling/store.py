@@ -1,0 +1,422 @@
+"""Every raw reply of one run in one SQLite file, with what is needed to grade it again.
+
+Rules of a key ``(benchmark, item, language, repeat)``: a good reply stays for ever; a transport
+error is replaced by a good reply, or by an error that is not older.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from hatscore.errors import RunError
+from hatscore.grading.answer import Reply
+from hatscore.sampling.codec import (
+    GoldReader,
+    GoldWriter,
+    clean,
+    prompt_from_json,
+    prompt_to_json,
+)
+from hatscore.sampling.task import Cell
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from types import TracebackType
+
+    from hatscore.benchmarks.base import Prompt
+    from hatscore.grading.answer import Gold
+    from hatscore.sampling.client import Completion
+    from hatscore.sampling.task import Task
+
+__all__ = ["SCHEMA_VERSION", "Store", "StoredItem", "StoredResponse", "now"]
+
+SCHEMA_VERSION = 1
+_APPLICATION_ID = 0x48415453  # "HATS": tells our file from any other SQLite file
+_BATCH_ROWS = 200
+_BATCH_SECONDS = 0.5
+_BUSY_MS = 10_000
+
+_SCHEMA = (
+    "CREATE TABLE shared (hash TEXT PRIMARY KEY, content TEXT NOT NULL) WITHOUT ROWID",
+    """
+    CREATE TABLE items (
+      benchmark TEXT NOT NULL, item TEXT NOT NULL, language TEXT NOT NULL,
+      source_language TEXT NOT NULL, question TEXT NOT NULL, prompt TEXT NOT NULL,
+      gold TEXT NOT NULL, grp TEXT NOT NULL, chance REAL NOT NULL,
+      PRIMARY KEY (benchmark, item, language)
+    )
+    """,
+    """
+    CREATE TABLE responses (
+      benchmark TEXT NOT NULL, item TEXT NOT NULL, language TEXT NOT NULL,
+      repeat INTEGER NOT NULL,
+      text TEXT NOT NULL, reasoning TEXT, finish_reason TEXT,
+      input_tokens INTEGER, output_tokens INTEGER, reasoning_tokens INTEGER,
+      latency_s REAL, model TEXT, seed INTEGER, error TEXT, created_at TEXT NOT NULL,
+      PRIMARY KEY (benchmark, item, language, repeat),
+      FOREIGN KEY (benchmark, item, language) REFERENCES items
+    )
+    """,
+    f"PRAGMA application_id = {_APPLICATION_ID}",
+    f"PRAGMA user_version = {SCHEMA_VERSION}",
+)
+
+_PUT_ITEM = "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
+_PUT_SHARED = "INSERT INTO shared VALUES (?, ?) ON CONFLICT DO NOTHING"
+_PUT_RESPONSE = """
+    INSERT INTO responses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    ON CONFLICT (benchmark, item, language, repeat) DO UPDATE SET
+      text = excluded.text, reasoning = excluded.reasoning,
+      finish_reason = excluded.finish_reason, input_tokens = excluded.input_tokens,
+      output_tokens = excluded.output_tokens, reasoning_tokens = excluded.reasoning_tokens,
+      latency_s = excluded.latency_s, model = excluded.model, seed = excluded.seed,
+      error = excluded.error, created_at = excluded.created_at
+    WHERE responses.error IS NOT NULL
+      AND (excluded.error IS NULL OR excluded.created_at >= responses.created_at)
+"""
+_ITEM_COLUMNS = (
+    "i.benchmark, i.item, i.language, i.source_language, i.question, i.prompt, i.gold, "
+    "i.grp, i.chance"
+)
+_RESPONSE_COLUMNS = (
+    "r.repeat, r.text, r.reasoning, r.finish_reason, r.input_tokens, r.output_tokens, "
+    "r.reasoning_tokens, r.latency_s, r.model, r.seed, r.error, r.created_at"
+)
+_ITEM_WIDTH = 9
+
+
+def now() -> str:
+    """Return the time as ISO 8601 in UTC with microseconds, which sorts as text."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredItem:
+    """One item in one language as it was when it was sampled."""
+
+    benchmark: str
+    item: str
+    language: str
+    source_language: str
+    question: str
+    prompt: Prompt
+    gold: Gold
+    group: str
+    chance: float
+
+    @property
+    def cell(self) -> Cell:
+        """The key of this item in this language."""
+        return Cell(self.benchmark, self.item, self.language)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredResponse:
+    """One stored reply, or the error that stands in its place."""
+
+    repeat: int
+    text: str
+    reasoning: str | None
+    finish_reason: str | None
+    input_tokens: int | None
+    output_tokens: int | None
+    reasoning_tokens: int | None
+    latency_s: float | None
+    model: str | None
+    seed: int | None
+    error: str | None
+    created_at: str
+
+    @property
+    def reply(self) -> Reply:
+        """What grading reads."""
+        return Reply(self.text, self.finish_reason, self.error)
+
+
+class Store:
+    """The replies of one run.
+
+    Writes are collected and committed together: after 200 rows, after half a second (when
+    :meth:`put` or :meth:`flush_if_due` is called), before every read, and on :meth:`close`.
+    Use it from one thread. Who may write is decided by the lock of the run, not here.
+
+    Parameters
+    ----------
+    path
+        The SQLite file; it is created unless `read_only`.
+    read_only
+        Read an existing file; works in a directory that cannot be written.
+
+    Raises
+    ------
+    RunError
+        The file is missing (`read_only`), damaged, of another version, no file of ours, or
+        cannot be written; the message names the path.
+    """
+
+    def __init__(self, path: str | Path, *, read_only: bool = False) -> None:
+        self.path = Path(path)
+        self.read_only = read_only
+        self._items: list[tuple[object, ...]] = []
+        self._responses: list[tuple[object, ...]] = []
+        self._oldest = 0.0
+        self._golds = GoldWriter()
+        self._connection = self._connect()
+
+    # -- opening and closing -------------------------------------------------------------
+
+    def _connect(self) -> sqlite3.Connection:
+        if self.read_only and not self.path.is_file():
+            raise RunError(f"{self.path}: no such file; expected the replies of a run")
+        connection: sqlite3.Connection | None = None
+        with self._guard("open"):
+            try:
+                connection = self._open_file()
+                self._check_schema(connection)
+            except BaseException:
+                if connection is not None:
+                    connection.close()
+                raise
+        return connection
+
+    def _open_file(self) -> sqlite3.Connection:
+        uri = self.path.absolute().as_uri()
+        if not self.read_only:
+            connection = sqlite3.connect(uri, uri=True, isolation_level=None)
+            connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA foreign_keys = ON")
+            return connection
+        connection = sqlite3.connect(f"{uri}?mode=ro", uri=True, isolation_level=None)
+        try:
+            connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError:
+            # Reading a WAL file needs its index beside it, which a read-only directory does not
+            # take. Without a WAL nobody is writing, so the file may be read as it stands.
+            connection.close()
+            wal = self.path.with_name(self.path.name + "-wal")
+            if wal.exists() and wal.stat().st_size > 0:
+                raise
+            connection = sqlite3.connect(f"{uri}?immutable=1", uri=True, isolation_level=None)
+        connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
+        return connection
+
+    def _check_schema(self, connection: sqlite3.Connection) -> None:
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        if not tables and not version and not application and not self.read_only:
+            connection.execute("BEGIN IMMEDIATE")
+            for statement in _SCHEMA:
+                connection.execute(statement)
+            connection.execute("COMMIT")
+            return
+        if application != _APPLICATION_ID:
+            raise RunError(f"{self.path}: an SQLite file, but not the replies of a hatscore run")
+        if version != SCHEMA_VERSION:
+            raise RunError(
+                f"{self.path}: written in format {version}, this hatscore reads format "
+                f"{SCHEMA_VERSION}; use the version of hatscore named in its run.json"
+            )
+
+    def close(self) -> None:
+        """Commit what is waiting and close the file."""
+        try:
+            self.flush()
+        finally:
+            self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @contextmanager
+    def _guard(self, action: str) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            text = str(error)
+            if "malformed" in text or "not a database" in text:
+                advice = "the file is damaged: restore it from a copy, or sample into a new run"
+            elif "readonly" in text or "unable to open" in text:
+                advice = "check that the directory exists and can be written"
+            elif "full" in text:
+                advice = "free space and start again: the run resumes from what is stored"
+            elif "locked" in text:
+                advice = "another process is writing to it"
+            else:
+                advice = "check the file and its directory"
+            raise RunError(f"{self.path}: cannot {action}: {text}; {advice}") from error
+
+    # -- writing -------------------------------------------------------------------------
+
+    def put_items(self, tasks: Iterable[Task]) -> None:
+        """Store the items of `tasks`; those already stored stay as they are."""
+        for task in tasks:
+            item = task.item
+            self._items.append(
+                (
+                    *task.cell,
+                    item.source_language,
+                    clean(item.question),
+                    prompt_to_json(task.prompt),
+                    self._golds.to_json(item.gold),
+                    item.group or item.id,
+                    item.chance,
+                )
+            )
+        self.flush()
+
+    def put(self, cell: Cell, repeat: int, completion: Completion, *, seed: int | None) -> None:
+        """Store one reply under its key; see the module for what replaces what.
+
+        Parameters
+        ----------
+        cell
+            Benchmark, item and language; the item was stored by :meth:`put_items`.
+        repeat
+            Number of the reply, from 0.
+        completion
+            The reply or the error.
+        seed
+            Seed of the request that brought it.
+        """
+        if not self._responses:
+            self._oldest = time.monotonic()
+        texts = (completion.text, completion.reasoning, completion.finish_reason)
+        model, error = completion.model, completion.error
+        self._responses.append(
+            (
+                *cell,
+                repeat,
+                *(None if text is None else clean(text) for text in texts),
+                completion.input_tokens,
+                completion.output_tokens,
+                completion.reasoning_tokens,
+                completion.latency_s,
+                None if model is None else clean(model),
+                seed,
+                None if error is None else clean(error),
+                now(),
+            )
+        )
+        if len(self._responses) >= _BATCH_ROWS:
+            self.flush()
+        else:
+            self.flush_if_due()
+
+    def flush_if_due(self) -> None:
+        """Commit when the oldest waiting row has waited for half a second."""
+        if self._responses and time.monotonic() - self._oldest >= _BATCH_SECONDS:
+            self.flush()
+
+    def flush(self) -> None:
+        """Commit everything that waits, in one transaction; on an error it goes on waiting."""
+        if not self._items and not self._responses:
+            return
+        with self._guard("write"):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                self._connection.executemany(_PUT_SHARED, self._golds.pending.items())
+                self._connection.executemany(_PUT_ITEM, self._items)
+                self._connection.executemany(_PUT_RESPONSE, self._responses)
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+        self._golds.taken()
+        self._items.clear()
+        self._responses.clear()
+
+    # -- reading -------------------------------------------------------------------------
+
+    def good_repeats(self) -> dict[Cell, set[int]]:
+        """Return which repeats of each cell hold a good reply."""
+        found: dict[Cell, set[int]] = {}
+        for *key, repeat in self._query(
+            "SELECT benchmark, item, language, repeat FROM responses WHERE error IS NULL"
+        ):
+            found.setdefault(Cell(*key), set()).add(repeat)
+        return found
+
+    def counts(self) -> dict[Cell, int]:
+        """Return the number of good replies of every stored item, 0 where there is none."""
+        query = """
+            SELECT i.benchmark, i.item, i.language, count(r.repeat) FROM items i
+            LEFT JOIN responses r ON r.benchmark = i.benchmark AND r.item = i.item
+              AND r.language = i.language AND r.error IS NULL
+            GROUP BY i.benchmark, i.item, i.language
+        """
+        return {Cell(*key): count for *key, count in self._query(query)}
+
+    def models(self) -> tuple[str, ...]:
+        """Return every model name that the server gave with a good reply, sorted."""
+        query = "SELECT DISTINCT model FROM responses WHERE error IS NULL AND model IS NOT NULL"
+        return tuple(sorted(name for (name,) in self._query(query)))
+
+    def items(self) -> Iterator[StoredItem]:
+        """Yield every stored item, ordered by benchmark, item and language."""
+        reader = GoldReader(self._shared)
+        query = f"SELECT {_ITEM_COLUMNS} FROM items i ORDER BY 1, 2, 3"  # noqa: S608 - constants
+        for row in self._query(query):
+            yield self._item(row, reader)
+
+    def rows(self, benchmark: str | None = None) -> Iterator[tuple[StoredItem, StoredResponse]]:
+        """Yield every reply and error with its item, ordered by key, one at a time.
+
+        The replies of one cell follow each other and share one item object; large mappings of
+        the golds are shared by all items.
+
+        Parameters
+        ----------
+        benchmark
+            Only this one; None yields all.
+        """
+        reader = GoldReader(self._shared)
+        query = (
+            f"SELECT {_ITEM_COLUMNS}, {_RESPONSE_COLUMNS} "  # noqa: S608 - constants
+            "FROM responses r JOIN items i USING (benchmark, item, language) "
+            "WHERE ?1 IS NULL OR r.benchmark = ?1 "
+            "ORDER BY r.benchmark, r.item, r.language, r.repeat"
+        )
+        item: StoredItem | None = None
+        for row in self._query(query, (benchmark,)):
+            if item is None or item.cell != row[:3]:
+                item = self._item(row[:_ITEM_WIDTH], reader)
+            yield item, StoredResponse(*row[_ITEM_WIDTH:])
+
+    def _query(self, query: str, values: tuple[object, ...] = ()) -> Iterator[tuple[Any, ...]]:
+        self.flush()
+        with self._guard("read"):
+            yield from self._connection.execute(query, values)
+
+    def _shared(self, key: str) -> str:
+        for (content,) in self._query("SELECT content FROM shared WHERE hash = ?", (key,)):
+            return str(content)
+        raise RunError(f"{self.path}: damaged: shared content {key[:12]} is missing")
+
+    def _item(self, row: tuple[Any, ...], reader: GoldReader) -> StoredItem:
+        try:
+            prompt, gold = prompt_from_json(row[5]), reader.from_json(row[6])
+            values = (*row[:5], prompt, gold, *row[7:])
+            return StoredItem(*values)
+        except (ValueError, KeyError, TypeError) as error:
+            if isinstance(error, RunError):
+                raise
+            cell = "/".join(row[:3])
+            raise RunError(f"{self.path}: damaged: item {cell} cannot be read: {error}") from error
