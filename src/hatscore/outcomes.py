@@ -11,16 +11,15 @@ import polars as pl
 from hatscore.errors import AlignmentError, InputError, ReaderError, UnknownNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
-__all__ = ["COUNTED_STATUSES", "SCHEMA", "STATUS_COLUMNS", "Aligned", "Outcomes"]
+__all__ = ["KEY", "SCHEMA", "STATUS_COLUMNS", "Aligned", "Outcomes"]
 
 KEY = ("model", "benchmark", "item", "language")
 STATUS_COLUMNS = ("empty", "truncated", "refused", "unparsed", "error", "judge_unparsed")
-COUNTED_STATUSES = ("empty", "truncated", "refused", "unparsed")
 TOKEN_COLUMNS = ("input_tokens", "output_tokens", "reasoning_tokens")
 
 SCHEMA: dict[str, pl.DataType] = {
@@ -103,7 +102,13 @@ class Outcomes:
         )
 
     @classmethod
-    def from_frame(cls, df: Any, *, duplicates: Literal["refuse", "sum"] = "refuse") -> Outcomes:
+    def from_frame(
+        cls,
+        df: Any,
+        *,
+        duplicates: Literal["refuse", "sum"] = "refuse",
+        notes: Sequence[str] = (),
+    ) -> Outcomes:
         """Check a frame and return it as Outcomes.
 
         Parameters
@@ -115,6 +120,8 @@ class Outcomes:
             present, must agree across the languages of every item and is then dropped.
         duplicates
             What to do with several rows of one key: ``refuse``, or ``sum`` them as extra repeats.
+        notes
+            What the reader wants said beside every score.
 
         Raises
         ------
@@ -157,7 +164,7 @@ class Outcomes:
             frame = _sum_repeats(frame)
         _check_sources(frame)
         kept, lost = _split_by_source(frame)
-        return cls(kept, lost, tuple(_compare_item_sets(kept, lost)))
+        return cls(kept, lost, (*notes, *_compare_item_sets(kept, lost)))
 
     @classmethod
     def read_parquet(cls, path: str | Path) -> Outcomes:
@@ -248,12 +255,10 @@ def _check_values(frame: pl.DataFrame) -> None:
             raise InputError(f"{int(bad.sum())} rows have {what}: {shown}")
     for name in STATUS_COLUMNS:
         bad = frame[name] < 0
-        if name in COUNTED_STATUSES:
-            bad |= frame[name] > n
         if bad.any():
             raise InputError(
-                f"column {name} counts replies and must lie in 0..n: "
-                f"{_rows(frame, bad, (*KEY, 'n', name))}"
+                f"column {name} counts replies and cannot be negative: "
+                f"{_rows(frame, bad, (*KEY, name))}"
             )
 
 

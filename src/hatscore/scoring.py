@@ -20,11 +20,11 @@ from hatscore.stats import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from hatscore.outcomes import Aligned, Outcomes
 
-__all__ = ["MACRO", "MEASURE_COLUMNS", "Measurement", "measure", "measurements"]
+__all__ = ["MACRO", "MEASURE_COLUMNS", "Measurement", "measure", "measurements", "tabulate"]
 
 MACRO = "macro"
 MEASURE_COLUMNS = (
@@ -105,13 +105,17 @@ def measure(
     InputError
         A level outside (0, 1), an unknown interval.
     """
-    rows = [_row(m) for m in measurements(outcomes, confidence=confidence, interval=interval)]
+    return tabulate(measurements(outcomes, confidence=confidence, interval=interval))
+
+
+def tabulate(found: Sequence[Measurement]) -> pl.DataFrame:
+    """Return the table of `measure` for measurements already made."""
     text = {"model", "benchmark", "language", "reason"}
     schema = {
         c: pl.String if c in text else pl.Int64 if c == "n_items" else pl.Float64
         for c in MEASURE_COLUMNS
     }
-    return pl.DataFrame(rows, schema=schema, orient="row")
+    return pl.DataFrame([_row(m) for m in found], schema=schema, orient="row")
 
 
 def measurements(

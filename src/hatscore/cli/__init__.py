@@ -1,1 +1,77 @@
-"""The command line."""
+"""The command line: one module per command, imported when it is asked for."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+import click
+
+from hatscore._version import __version__
+from hatscore.errors import HatscoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["main"]
+
+COMMANDS = {
+    "benchmarks": "What can be asked: versions, languages, licences.",
+    "demo": "Measure a small real model on this machine and write the page.",
+    "report": "Write the page and the figures.",
+    "run": "Sample a model, then score and report.",
+    "score": "Print the scores of runs.",
+}
+EXIT_INCOMPLETE = 1
+EXIT_USAGE = 2
+
+
+class _Commands(click.Group):
+    """Commands by name, with their help known before they are imported."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return sorted(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            from difflib import get_close_matches
+
+            near = get_close_matches(cmd_name, COMMANDS, n=2, cutoff=0.5)
+            hint = f" Did you mean {' or '.join(near)}?" if near else ""
+            ctx.fail(f"No such command {cmd_name!r}.{hint} Known: {', '.join(COMMANDS)}.")
+        command: click.Command = import_module(f"hatscore.cli.{cmd_name}").command
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(sorted(COMMANDS.items()))
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="hatscore")
+def cli() -> None:
+    """Measure how much of what a model can do in one language survives in another.
+
+    Exit codes: 0 done; 1 a gate failed or the run is incomplete; 2 wrong use or unusable input.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit; errors of ours end with one message and exit code 2."""
+    try:
+        code = cli.main(args=arguments, prog_name="hatscore", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        code = error.exit_code
+    except HatscoreError as error:
+        click.echo(f"Error: {error}", err=True)
+        code = EXIT_USAGE
+    except (click.Abort, KeyboardInterrupt):
+        click.echo("Interrupted. What was sampled is kept: the same command goes on.", err=True)
+        code = EXIT_INCOMPLETE
+    except BrokenPipeError:
+        # whoever read our output has seen enough
+        sys.stderr.close()
+        code = 0
+    sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,5 @@
+"""``python -m hatscore``."""
+
+from hatscore.cli import main
+
+main()

@@ -1,0 +1,5 @@
+"""``python -m hatscore.cli``."""
+
+from hatscore.cli import main
+
+main()

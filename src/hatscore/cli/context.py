@@ -1,0 +1,62 @@
+"""What the page says of the runs behind it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from hatscore.benchmarks import get_benchmark
+from hatscore.errors import InputError
+from hatscore.readers.hatscore_run import benchmark_label, sniff
+from hatscore.sampling.run import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hatscore.sampling.config import RunConfig
+
+__all__ = ["run_context"]
+
+
+def run_context(paths: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
+    """Return settings and data licences of the run directories among `paths`."""
+    from pathlib import Path
+
+    sections: dict[str, Mapping[str, str]] = {}
+    for path in paths:
+        if not sniff(Path(path)):
+            continue
+        with Run.open(path) as run:
+            sections[f"Run {Path(path).name}: {run.config.model}"] = _describe(run.config)
+    return sections
+
+
+def _describe(config: RunConfig) -> dict[str, str]:
+    params = config.params
+    sent = {
+        "temperature": params.temperature,
+        "top_p": params.top_p,
+        "max_tokens": params.max_tokens,
+        "seed": params.seed,
+        **params.extra,
+    }
+    described = {
+        "Model": f"{config.model}, asked for as {config.served_model}",
+        "Prompts": f"{config.mode} mode, {config.prompt_language} prompts",
+        "Sampling parameters sent": ", ".join(
+            f"{name} {value}" for name, value in sent.items() if value is not None
+        ),
+        "Sampled": f"begun {config.created_at} with hatscore {config.version}",
+    }
+    for plan in config.benchmarks:
+        label = benchmark_label(plan)
+        described[label] = (
+            f"version {plan.version}; source {plan.source_language}; "
+            f"{'all' if plan.items is None else plan.items} items (seed {plan.seed}), "
+            f"{plan.repeats} replies per item and language"
+        )
+        try:
+            benchmark = get_benchmark(plan.name)
+        except InputError:
+            continue  # a plug-in that is not installed here: its licence is not known here
+        described[f"{label}: data"] = f"{benchmark.source} Licence: {benchmark.licence}"
+    return described

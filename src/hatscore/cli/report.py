@@ -1,0 +1,39 @@
+"""``hatscore report``: the page and the figures."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from hatscore.cli.options import grading_options, interval_options
+
+__all__ = ["command"]
+
+
+@click.command("report")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("report"),
+    show_default=True,
+    help="Directory for index.html and the PNG files.",
+)
+@grading_options
+@interval_options
+def command(
+    paths: tuple[str, ...], output: Path, names: str, count: str, confidence: float
+) -> None:
+    """Write one self-contained page with tables, intervals and transfer profiles.
+
+    PATH is a directory written by `hatscore run`, or a Parquet file of outcomes.
+    """
+    from hatscore.cli.context import run_context
+    from hatscore.cli.reading import read_graded
+    from hatscore.report import write_report
+
+    outcomes = read_graded(paths, names=names, count=count)
+    page = write_report(outcomes, output, confidence=confidence, context=run_context(paths))
+    click.echo(str(page))

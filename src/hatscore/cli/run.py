@@ -1,0 +1,156 @@
+"""``hatscore run``: sample, score and report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from hatscore.cli.options import grading_options, split_list
+
+if TYPE_CHECKING:
+    from hatscore.benchmarks.base import Mode, PromptLanguage
+
+__all__ = ["command", "show_results"]
+
+EXIT_INCOMPLETE = 1
+
+
+@click.command("run")
+@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@click.option(
+    "-b", "--benchmark", "benchmarks", multiple=True, required=True, help="Benchmark; repeatable."
+)
+@click.option(
+    "-l",
+    "--languages",
+    multiple=True,
+    help="Target languages, comma-separated; default all. The source comes along by itself.",
+)
+@click.option("--source", help="Source language; default that of the benchmark.")
+@click.option("--items", type=click.IntRange(min=1), help="Number of items; default all.")
+@click.option(
+    "--repeats",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="Replies per item and language.",
+)
+@click.option(
+    "--seed",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Chooses the items and, for local models, the draws.",
+)
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Run directory.")
+@click.option("--base-url", help="Address of an OpenAI-compatible server: http://HOST:PORT/v1.")
+@click.option(
+    "--mode",
+    type=click.Choice(["chat", "completion"]),
+    help="Default: completion for local models, chat for servers.",
+)
+@click.option(
+    "--prompt-language",
+    type=click.Choice(["native", "english"]),
+    default="native",
+    show_default=True,
+    help="Language of instructions and labels.",
+)
+@click.option("--temperature", type=click.FloatRange(min=0), default=1.0, show_default=True)
+@click.option("--no-temperature", is_flag=True, help="Send no temperature (some models refuse it).")
+@click.option("--top-p", type=click.FloatRange(0, 1, min_open=True), help="Sent only if given.")
+@click.option(
+    "--max-tokens", type=click.IntRange(min=1), help="Default: the benchmark's own bound."
+)
+@click.option("--send-seed", is_flag=True, help="Send a seed to servers too, another per request.")
+@click.option(
+    "--extra",
+    multiple=True,
+    metavar="NAME=JSON",
+    help="Further field of the request, e.g. top_k=64; repeatable.",
+)
+@click.option(
+    "--set",
+    "pairs",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Option of a benchmark (see `hatscore benchmarks`); repeatable.",
+)
+@click.option("--difficulty", help="Short for --set difficulty=...")
+@click.option("--kind", help="Short for --set kind=...")
+@click.option("--concurrency", type=click.IntRange(min=1), help="Requests under way at once.")
+@click.option("-q", "--quiet", is_flag=True, help="No progress.")
+@grading_options
+def command(
+    models: tuple[str, ...], output: Path | None, names: str, count: str, **given: Any
+) -> int:
+    """Sample MODEL on benchmarks, then print the scores and write the page.
+
+    MODEL is `local` (Gemma 3 270M on this machine), `local/PATH.gguf`, or `openai-api/NAME` for
+    a model at any OpenAI-compatible server (see --base-url; its key is read from
+    HATSCORE_API_KEY or OPENAI_API_KEY). The same command goes on where it stopped.
+    """
+    from hatscore.cli.running import default_directory, sample_into
+
+    requests = [_request(model, given) for model in models]
+    directories = []
+    for request in requests:
+        default = default_directory(request.model, request.benchmarks, request.options)
+        if output is None:
+            directories.append(default)
+        else:
+            directories.append(output if len(models) == 1 else output / default.name)
+    complete = True
+    for request, directory in zip(requests, directories, strict=True):
+        complete &= sample_into(request, directory, quiet=given["quiet"]).complete
+    show_results(directories, names=names, count=count)
+    return 0 if complete else EXIT_INCOMPLETE
+
+
+def show_results(directories: list[Path], *, names: str, count: str) -> None:
+    """Print the table and write the page, into the run or beside several runs."""
+    from hatscore.cli.context import run_context
+    from hatscore.cli.reading import read_graded
+    from hatscore.report import render_table, write_report
+    from hatscore.scoring import measurements
+
+    paths = [str(directory) for directory in directories]
+    outcomes = read_graded(paths, names=names, count=count)
+    click.echo(render_table(measurements(outcomes), outcomes), nl=False)
+    where = directories[0] if len(directories) == 1 else directories[0].parent
+    page = write_report(outcomes, where / "report", context=run_context(paths))
+    click.echo(f"Page: {page}")
+
+
+def _request(model: str, given: dict[str, Any]) -> Any:
+    from hatscore.cli.running import Request, parse_pairs
+    from hatscore.sampling import SamplingParams
+
+    options = parse_pairs(given["pairs"], what="--set")
+    for name in ("difficulty", "kind"):
+        if given[name] is not None:
+            options[name] = given[name]
+    seeded = model.startswith("local") or given["send_seed"]
+    return Request(
+        model=model,
+        benchmarks=tuple(split_list(given["benchmarks"])),
+        languages=split_list(given["languages"]) or None,
+        source_language=given["source"],
+        items=given["items"],
+        repeats=given["repeats"],
+        seed=given["seed"],
+        mode=cast("Mode | None", given["mode"]),
+        prompt_language=cast("PromptLanguage", given["prompt_language"]),
+        params=SamplingParams(
+            temperature=None if given["no_temperature"] else given["temperature"],
+            top_p=given["top_p"],
+            max_tokens=given["max_tokens"],
+            seed=given["seed"] if seeded else None,
+            extra=parse_pairs(given["extra"], what="--extra", as_json=True),
+        ),
+        options=options,
+        base_url=given["base_url"],
+        concurrency=given["concurrency"],
+    )

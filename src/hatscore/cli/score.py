@@ -1,0 +1,53 @@
+"""``hatscore score``: the table on stdout."""
+
+from __future__ import annotations
+
+import click
+
+from hatscore.cli.options import grading_options, interval_options
+
+__all__ = ["command", "print_scores"]
+
+FORMATS = ("table", "json", "csv", "md", "latex")
+
+
+@click.command("score")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.option(
+    "--format",
+    "style",
+    type=click.Choice(FORMATS),
+    default="table",
+    show_default=True,
+    help="How to print; json is one document and nothing else.",
+)
+@grading_options
+@interval_options
+def command(paths: tuple[str, ...], style: str, names: str, count: str, confidence: float) -> None:
+    """Print the scores of runs: a row per language and the macro average.
+
+    PATH is a directory written by `hatscore run`, or a Parquet file of outcomes.
+    """
+    print_scores(paths, style=style, names=names, count=count, confidence=confidence)
+
+
+def print_scores(
+    paths: tuple[str, ...], *, style: str, names: str, count: str, confidence: float
+) -> None:
+    """Read, measure and print."""
+    from hatscore.cli.reading import read_graded
+    from hatscore.report import render_table, to_csv, to_json, to_latex, to_markdown
+    from hatscore.scoring import measurements, tabulate
+
+    outcomes = read_graded(paths, names=names, count=count)
+    found = measurements(outcomes, confidence=confidence)
+    if style == "table":
+        click.echo(render_table(found, outcomes), nl=False)
+        return
+    if style == "json":
+        click.echo(to_json(found, outcomes))
+        return
+    writers = {"csv": to_csv, "md": to_markdown, "latex": to_latex}
+    click.echo(writers[style](tabulate(found)), nl=False)
+    for note in outcomes.notes:
+        click.echo(f"Note: {note}", err=True)

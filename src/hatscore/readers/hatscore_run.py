@@ -1,0 +1,169 @@
+"""A run directory of `hatscore run`: grades the stored replies, every time anew."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from typing import TYPE_CHECKING, Any, get_args
+
+import polars as pl
+
+from hatscore.errors import InputError, UnknownNameError
+from hatscore.grading import grade
+from hatscore.grading.answer import NameMode
+from hatscore.outcomes import SCHEMA, STATUS_COLUMNS, Outcomes
+from hatscore.sampling.run import CONFIG_NAME, Run
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from hatscore.sampling.config import BenchmarkPlan, RunConfig
+    from hatscore.sampling.store import StoredItem
+    from hatscore.sampling.task import Cell
+
+__all__ = ["COUNTABLE", "FORMAT", "OPTIONS", "benchmark_label", "check_count", "read", "sniff"]
+
+FORMAT = "hatscore"
+OPTIONS = ("names", "count")
+COUNTABLE = ("unparsed", "empty", "truncated", "refused")
+_ALWAYS = frozenset({"correct", "wrong"})
+_TOKENS = ("input_tokens", "output_tokens", "reasoning_tokens")
+
+
+class _Totals:
+    """Running totals of one item in one language."""
+
+    __slots__ = ("item", "statuses", "tokens")
+
+    def __init__(self, item: StoredItem) -> None:
+        self.item = item
+        self.statuses: Counter[str] = Counter()
+        self.tokens: dict[str, list[int]] = defaultdict(list)
+
+
+def sniff(path: Path) -> bool:
+    """Say whether `path` is a run directory."""
+    return (path / CONFIG_NAME).is_file()
+
+
+def read(path: Path, *, names: NameMode = "lenient", count: str = ",".join(COUNTABLE)) -> Outcomes:
+    """Grade the stored replies of a run.
+
+    Parameters
+    ----------
+    path
+        The run's directory.
+    names
+        ``lenient`` accepts names in the target language, the source language and English;
+        ``strict`` those of the target language alone.
+    count
+        Comma-separated statuses that count in n as not correct, beside correct and wrong; the
+        default counts unparsed, empty, truncated and refused. ``answered`` counts none of them.
+
+    Raises
+    ------
+    RunError
+        No run, or a damaged one.
+    InputError
+        Unknown value of an option.
+    """
+    if names not in get_args(NameMode):
+        raise UnknownNameError("way to match names", str(names), get_args(NameMode))
+    counted = _ALWAYS | check_count(count)
+    cells: dict[tuple[str, str, str], _Totals] = {}
+    with Run.open(path) as run:
+        config = run.config
+        stored = run.store.counts()
+        for item, response in run.store.rows():
+            key = (item.benchmark, item.item, item.language)
+            cell = cells.get(key)
+            if cell is None:
+                cell = cells[key] = _Totals(item)
+            cell.statuses[grade(response.reply, item.gold, names=names).status] += 1
+            for name in _TOKENS:
+                tokens = getattr(response, name)
+                if tokens is not None:
+                    cell.tokens[name].append(tokens)
+    labels = {plan.name: benchmark_label(plan) for plan in config.benchmarks}
+    rows = [
+        _row(cell, model=config.model, benchmark=labels[key[0]], counted=counted)
+        for key, cell in cells.items()
+    ]
+    has_names = any(cell.item.gold.kind == "name" for cell in cells.values())
+    frame = pl.DataFrame(rows, schema={**SCHEMA, "gold": pl.String}, orient="row")
+    return Outcomes.from_frame(
+        frame, notes=_notes(config, stored, names=names, count=count, has_names=has_names)
+    )
+
+
+def check_count(count: str) -> frozenset[str]:
+    """Return the statuses that `count` names; see `read`.
+
+    Raises
+    ------
+    UnknownNameError
+        A name that is no status of this kind.
+    """
+    if count == "answered":
+        return frozenset()
+    chosen = [part.strip() for part in count.split(",") if part.strip()]
+    for name in chosen:
+        if name not in COUNTABLE:
+            raise UnknownNameError("status to count", name, [*COUNTABLE, "answered"])
+    if not chosen:
+        raise InputError(f"--count is empty; give some of {', '.join(COUNTABLE)}, or answered")
+    return frozenset(chosen)
+
+
+def benchmark_label(plan: BenchmarkPlan) -> str:
+    """Return the benchmark's name with its options: other options are other questions."""
+    if not plan.options:
+        return plan.name
+    options = ",".join(f"{name}={value}" for name, value in sorted(plan.options.items()))
+    return f"{plan.name}({options})"
+
+
+def _row(
+    cell: _Totals, *, model: str, benchmark: str, counted: frozenset[str] | set[str]
+) -> dict[str, Any]:
+    item, statuses = cell.item, cell.statuses
+    neutral = item.gold.kind in ("number", "choice")
+    return {
+        "model": model,
+        "benchmark": benchmark,
+        "item": item.item,
+        "language": item.language,
+        "source_language": item.source_language,
+        "n": sum(n for status, n in statuses.items() if status in counted),
+        "k": float(statuses["correct"]),
+        "group": item.group,
+        "chance": item.chance,
+        **{name: statuses[name] for name in STATUS_COLUMNS},
+        **{
+            name: sum(cell.tokens[name]) / len(cell.tokens[name]) if cell.tokens[name] else None
+            for name in _TOKENS
+        },
+        "gold": item.gold.value if neutral else None,
+    }
+
+
+def _notes(
+    config: RunConfig, stored: Mapping[Cell, int], *, names: str, count: str, has_names: bool
+) -> list[str]:
+    notes = []
+    repeats = {plan.name: plan.repeats for plan in config.benchmarks}
+    short = sum(replies < repeats[cell.benchmark] for cell, replies in stored.items())
+    if short:
+        notes.append(
+            f"{config.model}: the run is incomplete, {short} of {len(stored)} cells have fewer "
+            "replies than asked; the same `hatscore run` command goes on where it stopped"
+        )
+    if has_names:
+        notes.append(
+            "names: accepted in the target language, the source language and English"
+            if names == "lenient"
+            else "names: accepted in the target language alone"
+        )
+    if check_count(count) != frozenset(COUNTABLE):
+        notes.append(f"counted in n beside correct and wrong: {count}")
+    return notes
