@@ -24,9 +24,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from hatscore.stats.clusters import Clusters
 from hatscore.stats.counts import check_counts, rate
 from hatscore.stats.estimate import Estimate, difference
-from hatscore.stats.ratio import BinomialFloor, Clusters, ratio_estimates
+from hatscore.stats.ratio import BinomialFloor, ratio_estimates, ratio_table
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -85,14 +86,21 @@ def classical_scores(
     def score(
         name: str, numerator: Floats, denominator: Floats, floor: BinomialFloor | None
     ) -> list[Estimate]:
-        return ratio_estimates(
+        interval = "fieller" if floor is None else "wilson"
+        table = ratio_table(
             numerator,
             denominator,
             present,
             clusters=clusters,
             floor=floor,
+            interval=interval,
+            confidence=confidence,
+        )
+        return ratio_estimates(
+            table,
+            clusters=clusters,
             estimator=name,
-            interval="fieller" if floor is None else "wilson",
+            interval=interval,
             confidence=confidence,
             why_missing="the source was never right, so there is nothing to condition on",
         )

@@ -15,18 +15,20 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 
 from hatscore.errors import InputError
+from hatscore.stats.clusters import Clusters
 from hatscore.stats.counts import check_chance, check_counts, falling_moment, rate
 from hatscore.stats.estimate import mean
-from hatscore.stats.ratio import BinomialFloor, Clusters, ratio_estimates
+from hatscore.stats.ratio import BinomialFloor, ratio_estimates, ratio_table
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from hatscore.stats.estimate import Estimate
+    from hatscore.stats.ratio import RatioTable
 
     Floats = NDArray[np.float64]
 
-__all__ = ["hat_macro", "hat_score", "hat_scores"]
+__all__ = ["SlopeParts", "hat_macro", "hat_score", "hat_scores", "slope_parts", "slope_table"]
 
 Estimator = Literal["corrected", "plugin"]
 Interval = Literal["fieller", "delta", "bootstrap"]
@@ -40,14 +42,19 @@ _NEVER_TWICE = "no source item was solved in two of its replies, so the slope ha
 _NEVER = "no source item was ever solved, so the slope has no denominator"
 
 
-class _Parts(NamedTuple):
+class SlopeParts(NamedTuple):
     """Terms of the slope, shape (items, columns), zeros where an item is absent."""
 
     numerator: Floats
     denominator: Floats
     square: Floats
     present: NDArray[np.bool_]
-    floor: BinomialFloor
+    floor: BinomialFloor | None
+
+    def reliability(self) -> Floats:
+        """Return the share of the squared source rates that is signal, shape (columns,)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.denominator.sum(0) / self.square.sum(0)
 
 
 def hat_score(
@@ -169,23 +176,18 @@ def hat_scores(
     used: Estimator = estimator
     if whole and len(ns) and ns.max() == 1:
         used, note = "plugin", _ONE_REPLY
-    parts = _parts(ks, ns, kt, nt, chance=check_chance(chance, len(ks)), estimator=used)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        reliability = parts.denominator.sum(0) / parts.square.sum(0)
-    if used == "plugin":
-        reliability = np.full(kt.shape[1], np.nan)
+    parts = slope_parts(
+        ks[:, None], ns[:, None], kt, nt, chance=check_chance(chance, len(ks)), estimator=used
+    )
+    clusters = Clusters.of(groups, len(ks))
     results = ratio_estimates(
-        parts.numerator,
-        parts.denominator,
-        parts.present,
-        clusters=Clusters.of(groups, len(ks)),
-        floor=parts.floor,
+        slope_table(parts, clusters=clusters, interval=interval, confidence=confidence, rng=rng),
+        clusters=clusters,
         estimator=used,
         interval=interval,
         confidence=confidence,
         why_missing=_NEVER if used == "plugin" or not (ks > 0).any() else _NEVER_TWICE,
-        rng=rng,
-        reliability=reliability,
+        reliability=parts.reliability() if used == "corrected" else None,
     )
     return [_with_note(e, note) for e in results] if note else results
 
@@ -234,48 +236,67 @@ def hat_macro(
     if not (trials > 0).all():
         return replace(joint, estimator=single[0].estimator)
     kt = np.asarray(k_target, dtype=np.float64) / trials
-    parts = _parts(
-        *check_counts(k_source, n_source, name="source", ndim=1, whole=False),
+    ks, ns = check_counts(k_source, n_source, name="source", ndim=1, whole=False)
+    parts = slope_parts(
+        ks[:, None],
+        ns[:, None],
         kt.mean(1, keepdims=True),
         np.ones((len(kt), 1)),
         chance=check_chance(chance, len(kt)),
         estimator="plugin" if single[0].estimator == "plugin" else "corrected",
     )
+    clusters = Clusters.of(groups, len(kt))
     (ratio,) = ratio_estimates(
-        parts.numerator,
-        parts.denominator,
-        parts.present,
-        clusters=Clusters.of(groups, len(kt)),
-        floor=None,
+        # a mean over targets is no binomial rate: it has no binomial floor
+        slope_table(
+            parts._replace(floor=None),
+            clusters=clusters,
+            interval="fieller",
+            confidence=confidence,
+        ),
+        clusters=clusters,
         estimator=single[0].estimator,
         interval="fieller",
         confidence=confidence,
         why_missing=_NEVER,
-        reliability=[single[0].reliability],
+        reliability=np.array([single[0].reliability]),
     )
     note = next((e.reason for e in single if "one source reply" in e.reason), "")
     return _with_note(ratio, _ONE_REPLY) if note else ratio
 
 
-def _parts(
+def slope_parts(
     ks: Floats, ns: Floats, kt: Floats, nt: Floats, *, chance: Floats, estimator: Estimator
-) -> _Parts:
+) -> SlopeParts:
+    """Return the terms of the slope for checked counts.
+
+    Parameters
+    ----------
+    ks, ns
+        Shape (items, columns), or (items, 1) for one source behind all targets.
+    kt, nt
+        Shape (items, columns).
+    chance
+        Shape (items,).
+    estimator
+        ``corrected`` or ``plugin``.
+    """
     room = (1 - chance)[:, None]
     guess = chance[:, None]
-    s = rate(ks, ns)[:, None]
+    s = rate(ks, ns)
     t = rate(kt, nt)
-    present = (nt > 0) & (ns >= (_PAIR if estimator == "corrected" else 1))[:, None]
+    present = (nt > 0) & (ns >= (_PAIR if estimator == "corrected" else 1))
     source = (s - guess) / room
     target = (t - guess) / room
     square = source**2
     if estimator == "corrected":
-        u = falling_moment(ks, ns, _PAIR)[:, None]
+        u = falling_moment(ks, ns, _PAIR)
         denominator = (u - 2 * guess * s + guess**2) / room**2
     else:
         denominator = square
     zero = np.zeros_like(t)
     source = np.where(present, source, zero)
-    return _Parts(
+    return SlopeParts(
         numerator=np.where(present, source * target, zero),
         denominator=np.where(present, denominator, zero),
         square=np.where(present, square, zero),
@@ -287,6 +308,27 @@ def _parts(
             scale=room + zero,
             target=np.where(present, t, zero),
         ),
+    )
+
+
+def slope_table(
+    parts: SlopeParts,
+    *,
+    clusters: Clusters,
+    interval: str,
+    confidence: float,
+    rng: np.random.Generator | None = None,
+) -> RatioTable:
+    """Return the slopes of all columns as arrays (see `ratio.ratio_table`)."""
+    return ratio_table(
+        parts.numerator,
+        parts.denominator,
+        parts.present,
+        clusters=clusters,
+        floor=parts.floor,
+        interval=interval,
+        confidence=confidence,
+        rng=rng,
     )
 
 

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import stdtr
 
+from hatscore.stats.clusters import Clusters
 from hatscore.stats.counts import check_counts, falling_moment, rate
 from hatscore.stats.estimate import Estimate
 from hatscore.stats.intervals import t_quantile
-from hatscore.stats.ratio import Clusters
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -4,81 +4,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from hatscore.errors import InputError
 from hatscore.stats.bootstrap import bootstrap_ratio
 from hatscore.stats.estimate import Estimate
-from hatscore.stats.intervals import Region, fieller, score_region, t_quantile
+from hatscore.stats.intervals import fieller, score_region, t_quantile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from numpy.typing import NDArray
 
-    from numpy.typing import ArrayLike, NDArray
+    from hatscore.stats.clusters import Clusters
 
     Floats = NDArray[np.float64]
 
-__all__ = ["BinomialFloor", "Clusters", "ratio_estimates"]
+__all__ = ["BinomialFloor", "RatioTable", "ratio_estimates", "ratio_table"]
 
 # Below this ratio of clusters that carry the spread to clusters that carry the weight, failures
 # are rare events. Simulated: ordinary data have 0.2 to 0.7, nearly saturated ones 0.01 to 0.1.
 _RARE = 0.15
 _NOTHING = 1e-60
-
-
-@dataclass(frozen=True, slots=True)
-class Clusters:
-    """Which items belong together.
-
-    Attributes
-    ----------
-    labels
-        One label per cluster, shape (clusters,), in order of first appearance.
-    order, starts
-        Items sorted by cluster and where each cluster begins; None when every item stands alone.
-    """
-
-    labels: NDArray[np.object_]
-    order: NDArray[np.intp] | None = None
-    starts: NDArray[np.intp] | None = None
-
-    @classmethod
-    def of(cls, groups: ArrayLike | None, n_items: int) -> Clusters:
-        """Return the clusters that `groups`, one label per item, describes; None: every item.
-
-        Raises
-        ------
-        InputError
-            Another number of labels than of items.
-        """
-        if groups is None:
-            labels = np.empty(n_items, dtype=object)
-            labels[:] = range(n_items)
-            return cls(labels)
-        given = np.asarray(groups)
-        if given.shape != (n_items,):
-            raise InputError(
-                f"groups needs one label per item, shape ({n_items},); got shape {given.shape}"
-            )
-        unique, first, codes = np.unique(given, return_index=True, return_inverse=True)
-        rank = np.empty(len(unique), dtype=np.intp)
-        rank[np.argsort(first)] = np.arange(len(unique))
-        codes = rank[codes]
-        labels = np.empty(len(unique), dtype=object)
-        labels[:] = given[np.sort(first)].tolist()
-        if len(unique) == n_items:
-            return cls(labels)
-        order = np.argsort(codes, kind="stable")
-        starts = np.searchsorted(codes[order], np.arange(len(unique)))
-        return cls(labels, order, starts)
-
-    def sum(self, x: Floats) -> Floats:
-        """Add items to clusters: shape (items, columns) to (clusters, columns)."""
-        if self.order is None or self.starts is None:
-            return x
-        return np.add.reduceat(x[self.order], self.starts, axis=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,20 +78,43 @@ class BinomialFloor:
         )
 
 
-def ratio_estimates(
+class RatioTable(NamedTuple):
+    """Ratios of many columns, as arrays.
+
+    Attributes
+    ----------
+    value, low, high, se, n_effective
+        Shape (columns,); `value` is NaN where the denominator is zero.
+    n_items
+        Items that entered, shape (columns,).
+    influence
+        Shape (clusters, columns).
+    hole_low, hole_high
+        The only rejected values of an unbounded region, NaN elsewhere; shape (columns,).
+    """
+
+    value: Floats
+    low: Floats
+    high: Floats
+    se: Floats
+    n_effective: Floats
+    n_items: NDArray[np.int64]
+    influence: Floats
+    hole_low: Floats
+    hole_high: Floats
+
+
+def ratio_table(
     numerator: Floats,
     denominator: Floats,
     present: NDArray[np.bool_],
     *,
     clusters: Clusters,
     floor: BinomialFloor | None,
-    estimator: str,
     interval: str,
     confidence: float,
-    why_missing: str,
     rng: np.random.Generator | None = None,
-    reliability: Sequence[float] | Floats | None = None,
-) -> list[Estimate]:
+) -> RatioTable:
     """Return ``sum(numerator) / sum(denominator)`` per column with interval and influence.
 
     Parameters
@@ -155,13 +125,11 @@ def ratio_estimates(
         Which items belong together.
     floor
         Binomial lower bound of the variance, None where there is none.
-    estimator, confidence, reliability
-        Passed into the result; `reliability` one per column.
     interval
         ``fieller`` (joined with the score region where failures are rare events), ``wilson``
         (the score region alone, needs `floor`), ``delta`` or ``bootstrap``.
-    why_missing
-        Reason to give where the denominator is zero.
+    confidence
+        Level, in (0, 1).
     rng
         Generator for the bootstrap.
 
@@ -177,59 +145,87 @@ def ratio_estimates(
     n_items = present.sum(0)
     known = (total_u > 0) & (n_items > 0)
     safe_u = np.where(known, total_u, 1.0)
-    value = np.where(known, total_a / safe_u, np.nan)
-    influence = np.where(known, (a - np.where(known, value, 0.0) * u) / safe_u, 0.0)
+    centre = np.where(known, total_a / safe_u, 0.0)
+    influence = np.where(known, (a - centre * u) / safe_u, 0.0)
     se = np.sqrt((influence**2).sum(0))
     uu = (u * u).sum(0)
     n_effective = np.where(known, total_u**2 / np.where(uu > 0, uu, 1.0), 0.0)
-    centre = np.where(known, value, 0.0)
+    hole = np.full((2, len(centre)), np.nan)
     if interval == "fieller":
-        region = fieller(a, u, confidence)
-        low, high, notes = region.low, region.high, _notes(region)
-        if floor is not None:
-            by_law = score_region(
-                total_a, total_u, floor.coefficients(centre, clusters), confidence
-            )
-            rare = _spread_share(influence, n_effective) < _RARE
-            low = np.where(rare, np.fmin(low, by_law.low), low)
-            high = np.where(rare, np.fmax(high, by_law.high), high)
-    elif interval == "wilson" and floor is not None:
-        region = score_region(total_a, total_u, floor.coefficients(centre, clusters), confidence)
-        low, high, notes = region.low, region.high, [""] * len(value)
+        low, high, *hole_ends = fieller(a, u, confidence)
+        hole[:] = hole_ends
+        needs_floor = _spread_share(influence, n_effective) < _RARE
+    elif interval == "wilson":
+        low, high = np.full_like(centre, np.nan), np.full_like(centre, np.nan)
+        needs_floor = known
     elif interval == "delta":
-        half = np.array([t_quantile(confidence, n) for n in n_effective]) * se
-        low, high, notes = value - half, value + half, [""] * len(value)
+        half = _half_width(confidence, n_effective, se)
+        low, high = centre - half, centre + half
+        needs_floor = se == 0
     else:
         low, high = bootstrap_ratio(a, u, confidence=confidence, rng=rng)
-        notes = [""] * len(value)
-    rel = np.full(len(value), np.nan) if reliability is None else np.asarray(reliability)
+        needs_floor = se == 0
+    if floor is not None and needs_floor.any():
+        by_law = score_region(total_a, total_u, floor.coefficients(centre, clusters), confidence)
+        low = np.where(needs_floor, np.fmin(low, by_law.low), low)
+        high = np.where(needs_floor, np.fmax(high, by_law.high), high)
+    return RatioTable(
+        value=np.where(known, centre, np.nan),
+        # rounding may leave the estimate a hair outside of a nearly empty region
+        low=np.where(known, np.minimum(low, centre), np.nan),
+        high=np.where(known, np.maximum(high, centre), np.nan),
+        se=np.where(known, se, np.nan),
+        n_effective=n_effective,
+        n_items=n_items,
+        influence=influence,
+        hole_low=hole[0],
+        hole_high=hole[1],
+    )
+
+
+def ratio_estimates(
+    table: RatioTable,
+    *,
+    clusters: Clusters,
+    estimator: str,
+    interval: str,
+    confidence: float,
+    why_missing: str,
+    reliability: Floats | None = None,
+) -> list[Estimate]:
+    """Return the columns of a table as Estimates; `why_missing` explains a zero denominator."""
+    rel = np.full(len(table.value), np.nan) if reliability is None else reliability
     return [
         Estimate(
-            value=float(value[j]),
-            # rounding may leave the estimate a hair outside of a nearly empty region
-            low=float(min(low[j], value[j])),
-            high=float(max(high[j], value[j])),
-            se=float(se[j]),
+            value=float(table.value[j]),
+            low=float(table.low[j]),
+            high=float(table.high[j]),
+            se=float(table.se[j]),
             estimator=estimator,
             interval=interval,
             confidence=confidence,
-            n_items=int(n_items[j]),
-            n_effective=float(n_effective[j]),
+            n_items=int(table.n_items[j]),
+            n_effective=float(table.n_effective[j]),
             reliability=float(rel[j]),
-            reason=notes[j],
-            influence=np.ascontiguousarray(influence[:, j]),
+            reason=_note(table, j),
+            influence=np.ascontiguousarray(table.influence[:, j]),
             clusters=clusters.labels,
         )
-        if known[j]
+        if not math.isnan(table.value[j])
         else Estimate.missing(
-            "no items" if n_items[j] == 0 else why_missing,
+            "no items" if table.n_items[j] == 0 else why_missing,
             estimator=estimator,
             interval=interval,
             confidence=confidence,
-            n_items=int(n_items[j]),
+            n_items=int(table.n_items[j]),
         )
-        for j in range(len(value))
+        for j in range(len(table.value))
     ]
+
+
+def _half_width(confidence: float, n_effective: Floats, se: Floats) -> Floats:
+    quantiles = np.array([t_quantile(confidence, n) for n in n_effective])
+    return np.where(np.isinf(quantiles), np.inf, np.where(np.isinf(quantiles), 0, quantiles) * se)
 
 
 def _spread_share(influence: Floats, n_effective: Floats) -> Floats:
@@ -242,16 +238,12 @@ def _spread_share(influence: Floats, n_effective: Floats) -> Floats:
     return carriers / np.maximum(n_effective, 1.0)
 
 
-def _notes(region: Region) -> list[str]:
-    notes = []
-    for low, high, left, right in zip(*region, strict=True):
-        if not (math.isinf(low) or math.isinf(high)):
-            notes.append("")
-        elif not math.isnan(left):
-            notes.append(
-                f"unbounded: too few solved source items; "
-                f"only values between {left:.3f} and {right:.3f} are rejected"
-            )
-        else:
-            notes.append("unbounded: too few solved source items to bound the score")
-    return notes
+def _note(table: RatioTable, j: int) -> str:
+    if not (math.isinf(table.low[j]) or math.isinf(table.high[j])):
+        return ""
+    if math.isnan(table.hole_low[j]):
+        return "unbounded: too few solved source items to bound the score"
+    return (
+        "unbounded: too few solved source items; only values between "
+        f"{table.hole_low[j]:.3f} and {table.hole_high[j]:.3f} are rejected"
+    )
