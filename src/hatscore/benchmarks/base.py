@@ -10,10 +10,20 @@ if TYPE_CHECKING:
 
     from hatscore.grading.answer import Gold
 
-__all__ = ["Benchmark", "Item", "Mode", "Prompt", "PromptLanguage"]
+__all__ = [
+    "Benchmark",
+    "Checkable",
+    "Finding",
+    "FindingLevel",
+    "Item",
+    "Mode",
+    "Prompt",
+    "PromptLanguage",
+]
 
 Mode = Literal["chat", "completion"]
 PromptLanguage = Literal["native", "english"]
+FindingLevel = Literal["info", "fault"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,4 +128,39 @@ class Benchmark(Protocol):
 
     def prompt(self, item: Item, *, mode: Mode, prompt_language: PromptLanguage) -> Prompt:
         """Return what is sent for `item`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that :meth:`Checkable.check` saw in a benchmark's data.
+
+    Parameters
+    ----------
+    level
+        ``info``: as it should be, or known and dealt with. ``fault``: scores would suffer.
+    text
+        What was seen, in a sentence that names language and row where there are any.
+    language
+        The language it was seen in, "" for all or none.
+    row
+        The item's id, or the place in the file; "" for none.
+    """
+
+    level: FindingLevel
+    text: str
+    language: str = ""
+    row: str = ""
+
+
+@runtime_checkable
+class Checkable(Protocol):
+    """A benchmark that can look its own data over; others are valid without it."""
+
+    def check(self, *, options: Mapping[str, str]) -> list[Finding]:
+        """Return what is to be said about the data, in all languages that can be loaded.
+
+        Faults do not raise: they come back as findings, all of them at once. Only data that
+        cannot be found at all, or a wrong option, is an InputError.
+        """
         ...
