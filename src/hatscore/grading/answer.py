@@ -62,6 +62,9 @@ class Gold:
     others
         Names that would be answers of the same kind but are wrong (other capitals, other
         currencies), by language tag: a reply that lists several names is no answer.
+    context
+        The text that a judge reads beside the question, in the item's language; it is stored
+        with the item, so that a run can be judged again without the benchmark's data.
     """
 
     kind: AnswerKind
@@ -73,6 +76,7 @@ class Gold:
     also: tuple[str, ...] = ()
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    context: str = ""
 
 
 @dataclass(frozen=True, slots=True)
