@@ -8,23 +8,50 @@ import time
 from collections import deque
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from hatscore.errors import InputError, ModelError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
 
     from hatscore.sampling.client import Client, Completion, SamplingParams
-    from hatscore.sampling.store import Store
     from hatscore.sampling.task import Cell, Task
 
     _Job = Callable[[], Coroutine[None, None, None]]
 
-__all__ = ["Progress", "Summary", "request_seed", "sample"]
+__all__ = ["Progress", "Sink", "Summary", "request_seed", "sample"]
 
 FLUSH_S = 0.25
 MOST_FAILED = 20  # requests in a row, each after all its tries
+
+
+class Sink(Protocol):
+    """Where replies go: what :func:`sample` needs of a store, as :class:`Store` has it."""
+
+    def put_items(self, tasks: Iterable[Task], /) -> None:
+        """Take note of what will be asked."""
+        ...
+
+    def good_repeats(self) -> Mapping[Cell, Collection[int]]:
+        """Return which repeats of each cell need not be asked for again."""
+        ...
+
+    def put(self, cell: Cell, repeat: int, completion: Completion, /, *, seed: int | None) -> None:
+        """Keep one reply, or the error in its place."""
+        ...
+
+    def flush_if_due(self) -> None:
+        """Commit when what waits has waited long enough; called several times a second."""
+        ...
+
+    def flush(self) -> None:
+        """Commit everything."""
+        ...
+
+    def models(self) -> tuple[str, ...]:
+        """Return the model names that the server gave, sorted."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +207,7 @@ class _State:
 
 
 async def sample(
-    store: Store,
+    store: Sink,
     tasks: Iterable[Task],
     client: Client,
     *,
@@ -197,7 +224,7 @@ async def sample(
     Parameters
     ----------
     store
-        Open for writing.
+        A :class:`Store` open for writing, or another sink.
     tasks
         Asked for in this order. The prompts of one language often share their examples: servers
         keep the computed prefix of the last few prompts, so neighbours should share it.

@@ -8,7 +8,7 @@ import os
 import signal
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from hatscore.errors import InputError, UnknownNameError
 from hatscore.sampling.client import Client
@@ -16,14 +16,16 @@ from hatscore.sampling.engine import sample
 from hatscore.sampling.warn import warn_after
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Coroutine, Iterable
 
     from hatscore.benchmarks.base import Mode
     from hatscore.sampling.engine import Progress, Summary
     from hatscore.sampling.run import Run
     from hatscore.sampling.task import Task
 
-__all__ = ["URL_VARIABLES", "NamedClient", "make_client", "run_sampling"]
+__all__ = ["URL_VARIABLES", "NamedClient", "make_client", "run_sampling", "run_to_end"]
+
+_T = TypeVar("_T")
 
 URL_VARIABLES = ("HATSCORE_BASE_URL", "OPENAI_BASE_URL")
 _FORMS = ("local", "local/PATH.gguf", "openai-api/NAME")
@@ -152,18 +154,8 @@ def run_sampling(
     ModelError, RunError
         As of :func:`hatscore.sampling.engine.sample`.
     """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        pass
-    else:
-        raise InputError(
-            "run_sampling was called inside a running event loop; "
-            "use `await hatscore.sampling.sample(run.store, ...)` there"
-        )
 
     async def main() -> Summary:
-        _cancel_on_sigterm()
         try:
             return await sample(
                 run.store,
@@ -176,16 +168,47 @@ def run_sampling(
         finally:
             await client.close()
 
+    summary = run_to_end(main, instead="await hatscore.sampling.sample(run.store, ...)")
+    found = warn_after(run.store, run.config.params)
+    return replace(summary, warnings=(*summary.warnings, *found))
+
+
+def run_to_end(main: Callable[[], Coroutine[Any, Any, _T]], *, instead: str) -> _T:
+    """Run `main` in an event loop of its own; Ctrl-C and SIGTERM cancel it in good order.
+
+    Parameters
+    ----------
+    main
+        Cleans up when it is cancelled.
+    instead
+        What to write where a loop runs already; for the message.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        It was stopped.
+    InputError
+        Called inside a running event loop.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        pass
+    else:
+        raise InputError(f"called inside a running event loop; use `{instead}` there")
+
+    async def guarded() -> _T:
+        _cancel_on_sigterm()
+        return await main()
+
     before = signal.getsignal(signal.SIGTERM)
     try:
-        summary = asyncio.run(main())
+        return asyncio.run(guarded())
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
         if threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGTERM, before)
-    found = warn_after(run.store, run.config.params)
-    return replace(summary, warnings=(*summary.warnings, *found))
 
 
 def _cancel_on_sigterm() -> None:
