@@ -141,7 +141,7 @@ def profile_plot(aligned: Aligned, measurements: Measurement | Sequence[Measurem
             )
         if m.language not in aligned.languages:
             raise UnknownNameError("language", m.language, aligned.languages)
-    columns = min(_COLUMNS, len(shown))
+    columns = _columns(len(shown))
     lines = math.ceil(len(shown) / columns)
     side = _PANEL if columns > 1 else 2 * _PANEL
     figure = Figure(
@@ -349,6 +349,12 @@ def _profile_panel(
     axes.set_xticks([0, 0.5, 1], ["0", ".5", "1"])
     axes.set_yticks([0, 0.5, 1], ["0", ".5", "1"])
     _dress(axes)
+
+
+def _columns(panels: int) -> int:
+    """Return four columns, or as many fewer as the last row would be short of."""
+    lines = math.ceil(panels / _COLUMNS)
+    return math.ceil(panels / lines)
 
 
 def _dress(axes: Axes) -> None:
