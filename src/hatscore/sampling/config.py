@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, get_args
 from urllib.parse import urlsplit, urlunsplit
 
@@ -53,6 +53,10 @@ class BenchmarkPlan:
     items: int | None = None
     seed: int = 0
     options: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "languages", tuple(self.languages))
+        object.__setattr__(self, "options", dict(self.options))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,8 @@ class RunConfig:
                 f"extra field {secret[0]!r} would be stored in run.json; put the key into the "
                 "environment variable HATSCORE_API_KEY instead"
             )
+        object.__setattr__(self, "benchmarks", tuple(self.benchmarks))
+        object.__setattr__(self, "params", replace(self.params, extra=dict(self.params.extra)))
         if self.base_url is not None:
             object.__setattr__(self, "base_url", _without_credentials(self.base_url))
 
@@ -137,10 +143,7 @@ class RunConfig:
             raise InputError(f"written in another format; this hatscore reads format {FORMAT}")
         try:
             data["params"] = SamplingParams(**data["params"])
-            data["benchmarks"] = tuple(
-                BenchmarkPlan(**{**plan, "languages": tuple(plan["languages"])})
-                for plan in data["benchmarks"]
-            )
+            data["benchmarks"] = tuple(BenchmarkPlan(**plan) for plan in data["benchmarks"])
             config = cls(**data)
         except KeyError as error:
             raise InputError(f"field {error.args[0]!r} is missing") from error
@@ -168,28 +171,33 @@ def differences(stored: RunConfig, asked: RunConfig) -> list[str]:
     ["prompt_language: stored 'native', asked 'english'"]
     """
     left, right = _flat(stored), _flat(asked)
-    absent = "nothing"
     return [
-        f"{name}: stored {left.get(name, absent)}, asked {right.get(name, absent)}"
+        f"{name}: stored {_shown(left, name)}, asked {_shown(right, name)}"
         for name in dict.fromkeys([*left, *right])
-        if left.get(name) != right.get(name)
+        if name not in left or name not in right or left[name] != right[name]
     ]
 
 
-def _flat(config: RunConfig) -> dict[str, str]:
-    """Return the identity of `config` as text by dotted field name."""
+def _shown(flat: Mapping[str, Any], name: str) -> str:
+    return repr(flat[name]) if name in flat else "nothing"
+
+
+def _flat(config: RunConfig) -> dict[str, Any]:
+    """Return the identity of `config` by dotted field name; orders that decide nothing are gone."""
     data = json.loads(json.dumps(asdict(config)))  # tuples and mappings as they come from a file
     for name in _RECORDED:
         del data[name]
+    for plan in data["benchmarks"]:
+        plan["languages"].sort()
     data["benchmarks"] = {plan.pop("name"): plan for plan in data["benchmarks"]}
-    flat: dict[str, str] = {}
+    flat: dict[str, Any] = {}
 
     def walk(prefix: str, value: Any) -> None:
-        if isinstance(value, dict) and value:
+        if isinstance(value, dict):
             for key in sorted(value):
                 walk(f"{prefix}.{key}" if prefix else key, value[key])
-        elif value not in ({}, []):
-            flat[prefix] = repr(value)
+        else:
+            flat[prefix] = value
 
     walk("", data)
     return flat

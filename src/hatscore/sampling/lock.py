@@ -55,8 +55,9 @@ class Lock:
             ) from error
         # A note for the message above only; on a full disk the lock holds without it.
         with contextlib.suppress(OSError):
-            os.ftruncate(self._descriptor, 0)
-            os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+            os.lseek(self._descriptor, 0, os.SEEK_SET)
+            os.truncate(self._descriptor, 0)
+            os.write(self._descriptor, f"{os.getpid()}\n".encode())
 
     def release(self) -> None:
         """Let another process have it; a second call does nothing."""

@@ -314,6 +314,8 @@ class OpenAIClient:
             raise _LostError(f"no connection within {_CONNECT_S:g} s") from error
         except TimeoutError as error:
             raise _LostError(f"no answer within {self.timeout_s:g} s") from error
+        except aiohttp.ClientPayloadError as error:
+            raise _LostError("the connection broke within the answer") from error
         except (aiohttp.ClientError, OSError) as error:
             raise _LostError(str(error) or type(error).__name__) from error
         text = raw.decode("utf-8", "replace")

@@ -137,6 +137,9 @@ def read_answer(data: Any, *, n: int, bound: int | None, latency_s: float) -> li
     if not isinstance(choices, list) or not choices:
         raise ValueError(error_message(data) or "no choices in the answer")
     choices = choices[:n]
+    for choice in choices:
+        if isinstance(choice, dict) and choice.get("finish_reason") == "error":  # a gateway's
+            raise ValueError(error_message(choice) or "a choice ended with an error")
     texts = [_choice_text(choice) for choice in choices]
     reasonings = [_choice_reasoning(choice) for choice in choices]
     usage = data.get("usage")
