@@ -155,13 +155,14 @@ def _block(
     statuses = [
         c for c in STATUS_COLUMNS if any((row.get(c) or 0) > STATUS_SHOWN for row in languages)
     ]
-    keys = ["source_accuracy", "target_accuracy", "gap", "transfer_score", "hat", "hat_plugin"]
-    keys += ["reliability"] + ["hat_chance_adjusted"] * guessed
+    other = "hat" if main == "hat_plugin" else "hat_plugin"
+    keys = ["source_accuracy", "target_accuracy", "gap", "transfer_score", other, "reliability"]
+    keys += ["hat_chance_adjusted"] * guessed
     footnotes: dict[str, int] = {}
     rows = []
     for m, share in zip(part, languages, strict=True):
         cells = {"language": Cell(label(m.language))}
-        for key in keys:
+        for key in (main, *keys):
             estimate = m.scores["hat" if key == "reliability" else key]
             cells[key] = _cell(key, estimate, footnotes, main=key == main)
         cells["n_items"] = Cell(str(m.scores["target_accuracy"].n_items))
@@ -173,7 +174,7 @@ def _block(
         benchmark=benchmark,
         main=main,
         confidence=part[0].scores["target_accuracy"].confidence,
-        columns=tuple(_columns(["language", *keys, "n_items", *statuses])),
+        columns=tuple(_columns(["language", main, "n_items", *keys, *statuses])),
         rows=tuple(rows),
         footnotes=tuple(footnotes),
     )
