@@ -1,0 +1,221 @@
+"""Cues: the words that announce an answer or a new question, of all languages at once.
+
+A reply is never read by the language that its item claims. A model that is asked in Swahili
+and answers in English must be read as well as one that answers in Swahili, so every cue of
+``cues.json`` is tried on every reply.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from hatscore.grading.text import fold, normalise
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = [
+    "DECORATION",
+    "Cue",
+    "answer_cues",
+    "phrases",
+    "question_cues",
+    "spaced",
+    "words_pattern",
+]
+
+# What may stand around a label, a link or a value: blanks, emphasis, quotes, brackets, LaTeX.
+DECORATION = r"[ \t*_`~\"'´“”„‟‘’‚«»‹›「」『』【】〈〉《》〔〕()\[\]{}<>$\\|#✅☑✔➡👉]*"
+
+# Scripts that put no space between words.
+_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u30ff\u3400-\u9fff\uf900-\ufaff"
+_UNSPACED_START = re.compile(f"[{_UNSPACED}\U00020000-\U0003ffff]")
+# No letter, and no vowel sign or joiner of an Indic script, stands here.
+_NOT_BEFORE = r"(?<![^\W\d_])(?<![\u0900-\u0963\u0966-\u0dff])"
+# The visarga (\u0903, \u0983) is written for a colon after a word.
+_NOT_AFTER = r"(?![^\W\d_]|[\u0900-\u0902\u0904-\u0963\u0966-\u0982\u0984-\u0dff])"
+
+_WORD = r"[^\s\d:.,;!?=(){}\[\]<>。、，|*_\"“”«»]{1,24}"
+_BRACKET = r"(?:\([^()\n\d]{4,40}\))?"
+_SEPARATOR = r"(?:[:∶︰ঃः]|={1,3}>?|-{1,2}>|[→⇒]|[–—―]+|-{1,2}(?=\s))"
+_LINK_SPAN = 120
+
+Kind = Literal["separator", "copula", "tag", "bare"]
+
+
+class Cue(NamedTuple):
+    """Where an answer is announced.
+
+    Attributes
+    ----------
+    start, end
+        Position of the announcing word, and where the value may begin.
+    kind
+        ``separator`` (a colon, an equals sign or a dash), ``copula`` ("is"), ``tag``
+        (``<answer>``) or ``bare`` (nothing: the value must follow at once).
+    near
+        False where other words stand between label and separator ("Answer in dollars:"): the
+        value is then expected on the same line.
+    """
+
+    start: int
+    end: int
+    kind: Kind
+    near: bool
+
+
+@cache
+def phrases(role: str) -> tuple[str, ...]:
+    """Return every phrase of `role` in ``cues.json``, folded, longest first."""
+    text = files("hatscore.grading").joinpath("cues.json").read_text(encoding="utf-8")
+    found = {
+        fold(normalise(phrase))
+        for roles in json.loads(text).values()
+        for phrase in roles.get(role, ())
+    }
+    return tuple(sorted(found, key=lambda phrase: (-len(phrase), phrase)))
+
+
+def spaced(char: str) -> bool:
+    """Return whether `char` belongs to a script that separates words by spaces."""
+    return _UNSPACED_START.match(char) is None
+
+
+@lru_cache(maxsize=4096)
+def words_pattern(words: tuple[str, ...]) -> str:
+    """Return a pattern that matches any of `words` as a whole, longest first.
+
+    Words of scripts without spaces may touch other letters; Korean words may be followed by
+    their particles.
+    """
+    whole, open_end, anywhere = [], [], []
+    for word in words:
+        piece = re.escape(word).replace(r"\ ", r"[ \t]+")
+        if not spaced(word[0]):
+            anywhere.append(piece)
+        elif "\uac00" <= word[-1] <= "\ud7a3":
+            open_end.append(piece)
+        else:
+            whole.append(piece)
+    parts = []
+    if whole:
+        parts.append(f"{_NOT_BEFORE}(?:{'|'.join(whole)}){_NOT_AFTER}")
+    if open_end:
+        parts.append("|".join(open_end))
+    if anywhere:
+        parts.append("|".join(anywhere))
+    return f"(?:{'|'.join(parts)})" if parts else "(?!)"
+
+
+def present(low: str, words: Iterable[str]) -> tuple[str, ...]:
+    """Return the `words` that occur in `low` at all: a cheap sieve before any pattern."""
+    return tuple(word for word in words if word in low)
+
+
+@lru_cache(maxsize=4096)
+def _finder(words: tuple[str, ...]) -> re.Pattern[str]:
+    return re.compile(words_pattern(words))
+
+
+@cache
+def _links() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    copulas = phrases("is")
+    by_space = words_pattern(tuple(word for word in copulas if spaced(word[0])))
+    attached = words_pattern(tuple(word for word in copulas if not spaced(word[0])))
+    opening = f"{DECORATION}{_BRACKET}{DECORATION}"
+    separator = re.compile(f"{opening}{_SEPARATOR}")
+    copula = re.compile(
+        f"{opening}(?:(?P<words>(?:{_WORD}[ \t,]+){{0,6}}?){DECORATION}(?P<copula>{by_space})"
+        rf"|(?P<gap>[^\s\d:。、，]{{0,20}}?){attached})(?:{DECORATION}{_SEPARATOR})?"
+    )
+    distant = re.compile(f"(?:[ \t]*{_WORD}){{1,6}}[ \t]*{_BRACKET}{DECORATION}{_SEPARATOR}")
+    return separator, copula, distant
+
+
+def answer_cues(text: str, low: str) -> list[Cue]:
+    """Return every answer cue of a normalised reply, in order of position.
+
+    Parameters
+    ----------
+    text, low
+        The normalised reply and its fold, of one length.
+
+    Notes
+    -----
+    Whether a cue counts depends on what follows: the caller looks for a value from its end.
+    A label that belongs to "step by step" ("Answer: Let's think step by step") is left out:
+    it announces the reasoning.
+    """
+    nouns = present(low, phrases("answer"))
+    if not nouns:
+        return []
+    closed = present(low, phrases("answer_is"))
+    ends = set()
+    if closed:
+        ends = {match.end() for match in _finder(closed).finditer(low)}
+    matches = _finder(tuple(sorted((*closed, *nouns), key=len, reverse=True))).finditer(low)
+    steps = present(low, phrases("steps"))
+    return [
+        cue
+        for match in matches
+        if (cue := _link(text, low, match.start(), match.end(), is_closed=match.end() in ends))
+        and not (steps and _announces_steps(low, cue, steps))
+    ]
+
+
+def _link(text: str, low: str, start: int, end: int, *, is_closed: bool) -> Cue | None:
+    before = text[start - 1 : start]
+    if before == "/":  # a closing tag
+        return None
+    if before == "<" and text[end : end + 1] == ">":
+        return Cue(start, end + 1, "tag", near=True)
+    stop = end + _LINK_SPAN
+    separator, copula, distant = _links()
+    if is_closed:
+        linked = separator.match(low, end, stop)
+        return Cue(start, linked.end() if linked else end, "copula", near=True)
+    if linked := separator.match(low, end, stop):
+        return Cue(start, linked.end(), "separator", near=True)
+    linked = copula.match(low, end, stop)
+    if linked and not _is_label(text, linked):
+        return Cue(start, linked.end(), "copula", near=True)
+    if linked := distant.match(low, end, stop):
+        return Cue(start, linked.end(), "separator", near=False)
+    return Cue(start, end, "bare", near=True)
+
+
+def _is_label(text: str, link: re.Match[str]) -> bool:
+    """Tell the option E from the copula "é", and an option before the copula from a word.
+
+    Hindi and its neighbours say "answer C is": there the copula ends the answer.
+    """
+    begin, end = link.span("copula")
+    between = text[slice(*link.span("words" if begin >= 0 else "gap"))]
+    if any(len(word) == 1 and not word.islower() for word in between.split()):
+        return True
+    word = text[begin:end]
+    return word in {"E", "\u0415"} or word.lower() == "la"
+
+
+def _announces_steps(low: str, cue: Cue, steps: tuple[str, ...]) -> bool:
+    before = low[max(0, cue.start - 40) : cue.start].rpartition("\n")[2]
+    after = re.split(r"[\n\d]", low[cue.start : cue.end + 60], maxsplit=1)[0]
+    return any(step in before or step in after for step in steps)
+
+
+@cache
+def _question_pattern() -> re.Pattern[str]:
+    nouns = words_pattern(phrases("question"))
+    # A heading of the model's own, at the start of a line: "Question:", "## Frage 2:".
+    return re.compile(rf"^[ \t*_#>(\[]*{nouns}[ \t]*(?P<number>[0-9]+)?[ \t*_)\]]*:", re.MULTILINE)
+
+
+def question_cues(low: str) -> Iterator[re.Match[str]]:
+    """Yield the places of a folded reply where a new question is announced."""
+    if ":" not in low:
+        return iter(())
+    return _question_pattern().finditer(low)

@@ -1,0 +1,176 @@
+"""From reply and gold to status: how one reply ended, told the same way in every language."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from hatscore.errors import InputError, UnknownNameError
+from hatscore.grading.answer import Graded
+from hatscore.grading.choice import announced_choice, bare_choice, choice_test, read_choice
+from hatscore.grading.name import read_name
+from hatscore.grading.number import (
+    announced_number,
+    bare_number,
+    is_number,
+    parse_number,
+    read_number,
+)
+from hatscore.grading.reply import Read, clean_reply, prepare, spoken, strip_reasoning
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from hatscore.grading.answer import Gold, NameMode, Reply, Status
+
+__all__ = ["grade"]
+
+# Finish reasons of current servers and libraries, in small letters and without separators.
+_REFUSED = frozenset(
+    "contentfilter contentfiltered refusal refused safety prohibitedcontent blocklist blocked "
+    "recitation spii imagesafety guardrail guardrailintervened sensitive moderation "
+    "policyviolation".split()
+)
+_CUT = frozenset(
+    "length maxtokens maxlength maxoutputtokens maxcompletiontokens maxnewtokens modellength "
+    "tokenlimit contextlength contextwindowexceeded modelcontextwindowexceeded incomplete "
+    "lengthcapped".split()
+)
+_SEPARATORS = re.compile(r"[^a-z0-9]+")
+
+
+def grade(reply: Reply, gold: Gold, *, names: NameMode = "lenient") -> Graded:
+    """Return the status of one reply and what was read from it.
+
+    In this order: ``error`` (no reply), ``refused`` (the finish reason says so), ``empty`` (no
+    visible text), ``truncated`` (the token limit was reached, or a thinking block left open,
+    and no complete answer stands before), ``unparsed`` (no answer of the asked kind), else
+    ``correct`` or ``wrong``.
+
+    A cut reply is complete if an announced answer stands in it (after a cue, in a box, after
+    ``####``), or if the reply goes on after an answer on its first line, as base models do.
+
+    Parameters
+    ----------
+    reply
+        The reply as the model gave it.
+    gold
+        The right answer; ``gold.kind`` selects the extractor.
+    names
+        Which names count where ``gold.kind == "name"``.
+
+    Returns
+    -------
+    Graded
+        With the answer in canonical form: a number as text (``"25/2"``), a label, a name. Of a
+        name that is wrong, the known name or the line that was read.
+
+    Raises
+    ------
+    InputError
+        When the gold cannot be used: a number without a digit, a label that is no option, an
+        unknown kind, or ``kind == "judge"`` for a reply that needs one. For such golds the
+        statuses ``error``, ``refused``, ``empty`` and ``truncated`` are returned without a
+        judge; every other reply has to go to one.
+
+    Examples
+    --------
+    >>> from hatscore.grading import Gold, Reply
+    >>> grade(Reply("Antwort: 70.000"), Gold("number", "70000"))
+    Graded(status='correct', answer='70000')
+    >>> grade(Reply("<think>Maybe"), Gold("number", "70000"))
+    Graded(status='truncated', answer=None)
+    """
+    if gold.kind not in _READERS:
+        raise UnknownNameError("kind of gold", str(gold.kind), _READERS)
+    if reply.error is not None:
+        return Graded("error")
+    finish = _SEPARATORS.sub("", (reply.finish_reason or "").lower().rpartition(".")[2])
+    if finish in _REFUSED:
+        return Graded("refused")
+    visible, is_open = strip_reasoning(reply.text)
+    is_cut = is_open or finish in _CUT
+    if not any(not char.isspace() for char in clean_reply(visible)):
+        return Graded("truncated" if is_cut else "empty")
+    return _READERS[gold.kind](visible, gold, names, is_cut)
+
+
+def _number(visible: str, gold: Gold, _: NameMode, is_cut: bool) -> Graded:
+    expected = parse_number(gold.value)
+    if expected is None:
+        raise InputError(f"a gold of kind 'number' needs a number, got {gold.value!r}")
+    read = prepare(visible, is_number)
+    if is_cut and announced_number(read) is None:
+        first = _complete_line(read)
+        value = bare_number(first) if first else None
+        if value is None and not read.cut:
+            return Graded("truncated")
+        return _compared(read_number(read) if value is None else value, expected)
+    return _compared(read_number(read), expected)
+
+
+def _compared(value: Fraction | None, expected: Fraction) -> Graded:
+    if value is None:
+        return Graded("unparsed")
+    return Graded("correct" if value == expected else "wrong", str(value))
+
+
+def _choice(visible: str, gold: Gold, _: NameMode, is_cut: bool) -> Graded:
+    if gold.value not in gold.labels:
+        raise InputError(
+            f"the gold label {gold.value!r} is none of the item's labels {', '.join(gold.labels)}"
+        )
+    read = prepare(visible, choice_test(gold.labels))
+    options = gold.options or None
+    if is_cut and not read.cut and announced_choice(read, gold.labels, options) is None:
+        first = _complete_line(read)
+        label = bare_choice(first, gold.labels) if first else None
+        if label is None:
+            return Graded("truncated")
+    else:
+        label = read_choice(read, gold.labels, options)
+    if label is None:
+        return Graded("unparsed")
+    right = label == gold.value or label in gold.also
+    return Graded("correct" if right else "wrong", label)
+
+
+def _name(visible: str, gold: Gold, names: NameMode, is_cut: bool) -> Graded:
+    read = prepare(visible, spoken)
+    answer = read_name(read, gold, names=names)
+    if (
+        is_cut
+        and not read.cut
+        and answer.end >= len(read.text.rstrip(" \t"))
+        and not _ended(answer.end, read)
+    ):
+        return Graded("truncated")
+    if answer.accepted is not None:
+        return Graded("correct", answer.accepted)
+    if answer.said is None:
+        return Graded("unparsed")
+    return Graded("wrong", answer.said)
+
+
+def _ended(end: int, read: Read) -> bool:
+    """Return whether a cue announced the line that ends at `end`."""
+    return any(cue.kind != "bare" and cue.end < end for cue in read.cues)
+
+
+def _judged(visible: str, gold: Gold, _: NameMode, is_cut: bool) -> Graded:
+    if is_cut and not prepare(visible, spoken).cut:
+        return Graded("truncated")
+    raise InputError(
+        f"the answer {gold.value!r} is judged by a model: grade() only tells error, refused, "
+        "empty and truncated replies of kind 'judge'. Ask the judge and read its reply with "
+        "parse_verdict()"
+    )
+
+
+def _complete_line(read: Read) -> str | None:
+    """Return the first line if the reply went on behind it."""
+    line, end, _ = read.text.lstrip().partition("\n")
+    return line if end else None
+
+
+_READERS = {"number": _number, "choice": _choice, "name": _name, "judge": _judged}
