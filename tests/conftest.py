@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import importlib.util
+import os
+import shutil
 import sys
-from contextlib import ExitStack
+import tempfile
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +15,7 @@ import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
 _SERVER = "hatscore_test_server"
 
@@ -40,3 +44,31 @@ def model_server() -> Iterator[Callable[..., Any]]:
 def fault() -> Any:
     """Make faults for a server's ``order(...)`` and ``always``."""
     return _load_server().Fault
+
+
+@pytest.fixture
+def unprivileged() -> Callable[[], AbstractContextManager[None]]:
+    """Let file permissions count even for root: ``with unprivileged(): ...``."""
+
+    @contextmanager
+    def drop() -> Iterator[None]:
+        if os.geteuid() != 0:
+            yield
+            return
+        os.seteuid(65534)
+        try:
+            yield
+        finally:
+            os.seteuid(0)
+
+    return drop
+
+
+@pytest.fixture
+def public_path() -> Iterator[Path]:
+    """Make a directory that an unprivileged user can reach; pytest's own are private."""
+    path = Path(tempfile.mkdtemp())
+    path.chmod(0o755)
+    yield path
+    path.chmod(0o755)
+    shutil.rmtree(path)

@@ -350,24 +350,32 @@ def start(server: Any, directory: Path) -> subprocess.Popen[str]:
     return worker
 
 
+def wait_for(condition: Callable[[], bool], within_s: float = 20.0) -> None:
+    end = time.monotonic() + within_s
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.01)
+
+
 def test_killed_at_any_moment_every_key_comes_exactly_once(
     model_server: Serve, tmp_path: Path
 ) -> None:
-    server = model_server(numbered=True, latency_s=0.03)
+    server = model_server(numbered=True, latency_s=0.05)
     directory = tmp_path / "run"
+    path = directory / "responses.sqlite"
     held: dict[tuple[Cell, int], tuple[str, str | None]] = {}
-    for wait_s in (0.0, 0.3, 0.6):
+    for moment in (lambda: True, lambda: len(stored(path)) > 0, lambda: len(server.requests) > 60):
         with start(server, directory) as worker:
-            time.sleep(wait_s)
+            wait_for(moment)
             worker.send_signal(signal.SIGKILL)
-        now = stored(directory / "responses.sqlite")
+        now = stored(path)
         assert held.items() <= now.items()  # what was stored stays as it was
         held = now
     assert held
     with start(server, directory) as worker:
         output = worker.communicate()[0]
     assert output == f"done {len(held)} {240 - len(held)}\n"
-    final = stored(directory / "responses.sqlite")
+    final = stored(path)
     assert set(final) == {(task.cell, r) for task in make(40, 3) for r in range(3)}
     assert held.items() <= final.items()
     texts = [text for text, _ in final.values()]
@@ -380,8 +388,7 @@ def test_signals_stop_in_good_order(
 ) -> None:
     server = model_server(latency_s=0.03)
     with start(server, tmp_path) as worker:
-        while len(server.requests) < 12:
-            time.sleep(0.01)
+        wait_for(lambda: len(server.requests) >= 12)
         worker.send_signal(number)
         output = worker.communicate(timeout=10)[0]
     word, count = output.split()

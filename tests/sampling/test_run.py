@@ -17,6 +17,8 @@ from hatscore.sampling import BenchmarkPlan, Run, RunConfig, SamplingParams
 from hatscore.sampling.config import differences
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
 PLAN = BenchmarkPlan("capitals", "1", ("de", "en"), "en", 5, 20, 0, {"names": "strict"})
@@ -198,6 +200,22 @@ def test_directory_that_cannot_be_made(tmp_path: Path) -> None:
     for path in (tmp_path / "file", tmp_path / "file" / "run"):
         with pytest.raises(RunError, match="cannot be a run directory"):
             Run.create_or_resume(path, CONFIG)
+
+
+def test_read_only_directories_are_read_and_refused_for_sampling(
+    public_path: Path, unprivileged: Callable[[], AbstractContextManager[None]]
+) -> None:
+    Run.create_or_resume(public_path / "run", CONFIG).close()
+    for path in (public_path / "run" / "run.lock", public_path / "run", public_path):
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    with unprivileged():
+        with Run.open(public_path / "run") as run:
+            assert run.store.counts() == {}
+        with pytest.raises(RunError, match=r"cannot create the lock.*can be written"):
+            Run.create_or_resume(public_path / "run", CONFIG)
+        with pytest.raises(RunError, match=r"cannot be a run directory: Permission denied"):
+            Run.create_or_resume(public_path / "new", CONFIG)
+    (public_path / "run").chmod(0o755)
 
 
 HOLD = """

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
-import shutil
 import sqlite3
 import tempfile
 import time
@@ -22,7 +19,8 @@ from hatscore.sampling import Cell, Completion, Store, Task
 from hatscore.sampling.store import SCHEMA_VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable
+    from contextlib import AbstractContextManager
 
 OTHERS = {"en": tuple(f"Town {i}" for i in range(300)), "sr": ("Београд", "Нови Сад")}
 PROMPT = Prompt("completion", "Питање: 2+2?\n", ("\n", "Питање:"), 24)
@@ -40,29 +38,6 @@ def task(item: str = "1", language: str = "en", *, benchmark: str = "b", repeats
 
 def content(store: Store) -> list[tuple[Any, ...]]:
     return [(item.cell, r.repeat, r.text, r.error) for item, r in store.rows()]
-
-
-@contextlib.contextmanager
-def unprivileged() -> Iterator[None]:
-    """Let file permissions count even for root."""
-    if os.geteuid() != 0:
-        yield
-        return
-    os.seteuid(65534)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
-
-
-@pytest.fixture
-def public_path() -> Iterator[Path]:
-    """Make a directory that an unprivileged user can reach."""
-    path = Path(tempfile.mkdtemp())
-    path.chmod(0o755)
-    yield path
-    path.chmod(0o755)
-    shutil.rmtree(path)
 
 
 def test_everything_comes_back(tmp_path: Path) -> None:
@@ -314,7 +289,9 @@ def test_an_empty_file_is_no_run_for_reading(tmp_path: Path) -> None:
     Store(path, read_only=True).close()
 
 
-def test_a_read_only_directory_can_be_read_but_not_written(public_path: Path) -> None:
+def test_a_read_only_directory_can_be_read_but_not_written(
+    public_path: Path, unprivileged: Callable[[], AbstractContextManager[None]]
+) -> None:
     path = filled(public_path / "r.sqlite")
     path.chmod(0o444)
     public_path.chmod(0o555)

@@ -74,6 +74,9 @@ def test_leftovers_of_killed_starts_go_but_not_those_of_running_ones(
     weights.demo_weights(tmp_path)
     assert not old.exists()
     assert new.exists()
+    os.utime(new, (time.time() - 7200,) * 2)
+    weights.demo_weights(tmp_path)
+    assert not new.exists()
 
 
 @pytest.mark.parametrize(

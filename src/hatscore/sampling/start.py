@@ -49,7 +49,7 @@ def make_client(
     base_url: str | None = None,
     mode: Mode | None = None,
     timeout_s: float = 600.0,
-    tries: int = 6,
+    tries: int = 8,
     threads: int | None = None,
 ) -> NamedClient:
     """Return the client that `spec` names; nothing is started or asked yet.

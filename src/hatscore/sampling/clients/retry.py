@@ -61,9 +61,9 @@ class Retry:
         Source of the jitter; it decides no result.
     """
 
-    tries: int = 6
+    tries: int = 8  # with these waits about a minute on average: a server's restart
     base_s: float = 1.0
-    cap_s: float = 30.0
+    cap_s: float = 60.0
     longest_s: float = 300.0
     rng: Random = field(default_factory=Random, compare=False)
 

