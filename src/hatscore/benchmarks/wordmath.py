@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from hatscore.benchmarks.base import Mode, PromptLanguage
     from hatscore.benchmarks.wordmath_tasks import Task
 
-__all__ = ["BENCHMARK", "WordMath"]
+__all__ = ["BENCHMARK", "WordMath", "Wording", "numeral", "wording"]
 
 # Changes with every text, range or order of tasks; the wording of numerals is num2words' part.
 _DATA_VERSION: Final = "1"
@@ -43,7 +43,7 @@ _CHAT_TOKENS: Final = 512
 
 
 @dataclass(frozen=True, slots=True)
-class _Texts:
+class Wording:
     """The texts of one language; the keys are explained at the top of the prompt file."""
 
     numerals: str
@@ -62,13 +62,23 @@ class _Texts:
     spelling: Mapping[str, str] = field(default_factory=dict)
 
 
-def _read_texts() -> dict[str, _Texts]:
+def _read_texts() -> dict[str, Wording]:
     path = resources.files("hatscore.benchmarks").joinpath("prompts", "wordmath.toml")
     tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    return {language: _Texts(**tables[language]) for language in sorted(tables)}
+    return {language: Wording(**tables[language]) for language in sorted(tables)}
 
 
 _TEXTS: Final = _read_texts()
+
+
+def wording(language: str) -> Wording:
+    """Return the texts of a language of the benchmark."""
+    return _TEXTS[language]
+
+
+def numeral(language: str, number: int) -> str:
+    """Return a number from 1 to 99 in words, in the form in which the language counts."""
+    return _numeral(language, number)
 
 
 @cache

@@ -22,13 +22,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING, Final, Literal, overload
+from typing import TYPE_CHECKING, Final, Literal, TypeVar, overload
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 __all__ = ["DIFFICULTIES", "Operation", "Task", "TaskList", "all_tasks", "draw", "examples"]
 
+T = TypeVar("T")
 Operation = Literal["+", "-", "*"]
 Steps = tuple[tuple[Operation, int], ...]
 
@@ -156,7 +157,7 @@ def all_tasks(difficulty: int) -> TaskList:
     return TaskList(heads, tails)
 
 
-def draw(tasks: TaskList, count: int, seed: int) -> list[Task]:
+def draw(tasks: Sequence[T], count: int, seed: int) -> list[T]:
     """Return `count` of `tasks` in random order, all different; fewer are the beginning of more.
 
     A Fisher-Yates shuffle that stops after `count` steps and remembers only the places it
