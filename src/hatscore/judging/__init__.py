@@ -1,0 +1,26 @@
+"""Judges: models that say whether stored replies are right, and what follows from it."""
+
+from __future__ import annotations
+
+from hatscore.judging.engine import JudgeSummary, judge_replies, run_judging
+from hatscore.judging.labels import read_labels
+from hatscore.judging.prompt import JUDGE_VERSION, judge_prompt
+from hatscore.judging.statuses import Judged, majority, read_verdicts, verdict_statuses
+from hatscore.judging.store import VERDICTS_NAME, ReplyKey, Verdict, VerdictStore
+
+__all__ = [
+    "JUDGE_VERSION",
+    "VERDICTS_NAME",
+    "JudgeSummary",
+    "Judged",
+    "ReplyKey",
+    "Verdict",
+    "VerdictStore",
+    "judge_prompt",
+    "judge_replies",
+    "majority",
+    "read_labels",
+    "read_verdicts",
+    "run_judging",
+    "verdict_statuses",
+]
