@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from hatscore._version import __version__
 from hatscore.report.blocks import curvature_notes
 from hatscore.report.health import alarms, status_shares
-from hatscore.report.text import MISSING, headline, number
+from hatscore.report.text import MISSING, headline, number, printable
 from hatscore.scoring import MACRO, MEASURE_COLUMNS
 
 if TYPE_CHECKING:
@@ -220,10 +220,10 @@ def _markdown(text: str) -> str:
     # the brackets of an interval cannot start a link: no parenthesis or definition follows them
     if re.fullmatch(r"[-\d.∞]+ \[[^\[\]]*\]", text):
         return text
-    return _MARKDOWN_SPECIAL.sub(r"\\\1", " ".join(text.split()))
+    return _MARKDOWN_SPECIAL.sub(r"\\\1", " ".join(printable(text).split()))
 
 
 def _latex(text: str) -> str:
-    escaped = "".join(_LATEX_SPECIAL.get(c, c) for c in " ".join(text.split()))
+    escaped = "".join(_LATEX_SPECIAL.get(c, c) for c in " ".join(printable(text).split()))
     # a hyphen in front of a number is a minus
     return _MINUS.sub(lambda m: f"$-{m[1].strip('$')}$", escaped)

@@ -20,7 +20,7 @@ from matplotlib.ticker import MultipleLocator
 
 from hatscore.errors import InputError, UnknownNameError
 from hatscore.report.blocks import CURVED_P
-from hatscore.report.text import MISSING, headline, label, with_interval
+from hatscore.report.text import MISSING, headline, label, printable, with_interval
 from hatscore.scoring import MACRO, Measurement
 
 if TYPE_CHECKING:
@@ -304,7 +304,7 @@ _LEGEND_NAME = 28
 def _short(model: str) -> str:
     """Keep both ends of a long name: the maker is at its head, the variant at its tail."""
     longest = 44
-    name = "".join(c if c.isprintable() else " " for c in model)
+    name = printable(model)
     # matplotlib hides the legend entry of a label that begins with an underscore
     name = f" {name}" if name.startswith("_") else name
     return name if len(name) <= longest else f"{name[:20]}…{name[-23:]}"

@@ -16,7 +16,7 @@ from rich.text import Text
 from hatscore.outcomes import STATUS_COLUMNS
 from hatscore.report.blocks import blocks_of, curvature_notes
 from hatscore.report.health import alarms
-from hatscore.report.text import MISSING
+from hatscore.report.text import MISSING, printable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -129,7 +129,7 @@ class _Pen:
             for sign, stand_in in _STAND_INS.items():
                 text = text.replace(sign, stand_in)
             text = text.encode("ascii", "replace").decode()
-        return Text("".join(c if c.isprintable() else " " for c in text), style=style)
+        return Text(printable(text), style=style)
 
     def natural_width(self, renderable: RenderableType) -> int:
         """Return how wide it is when nothing is cut or wrapped."""
@@ -166,14 +166,14 @@ def _layout(block: Block, draw: _Pen) -> list[RenderableType]:
     """Return title, table, caption and footnotes; leave out as many columns as necessary."""
     title = Text.assemble(draw.say(block.model, "bold"), " on ", draw.say(block.benchmark, "bold"))
     dropped: list[str] = []
-    for key in (*_drops(block), None):
+    for key in _drops(block):
         # columns move closer before one of them goes
-        tables = [_table(block, dropped, gap, draw) for gap in (1, 0)]
-        fitting = [table for table in tables if draw.natural_width(table) <= draw.width]
-        if fitting or key is None:
-            return [title, (fitting or tables[-1:])[0], *_below(block, dropped, draw)]
+        for gap in (1, 0):
+            table = _table(block, dropped, gap, draw)
+            if draw.natural_width(table) <= draw.width:
+                return [title, table, *_below(block, dropped, draw)]
         dropped.append(key)
-    raise AssertionError  # the loop ends with None
+    return [title, _table(block, dropped, 0, draw), *_below(block, dropped, draw)]
 
 
 def _drops(block: Block) -> list[str]:

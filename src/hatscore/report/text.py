@@ -22,6 +22,7 @@ __all__ = [
     "number",
     "p_value",
     "percent",
+    "printable",
     "with_interval",
 ]
 
@@ -65,6 +66,11 @@ def percent(share: float | None) -> str:
 def p_value(p: float) -> str:
     """Write a p value with its relation sign."""
     return f"p < {_SMALLEST_P}" if p < _SMALLEST_P else f"p = {p:.3f}"
+
+
+def printable(text: str) -> str:
+    """Put a blank in place of every control character: names of models come from outside."""
+    return "".join(c if c.isprintable() else " " for c in text)
 
 
 def language_name(code: str) -> str:
