@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - other scripts look alike on purpose
 """Cues: the words that announce an answer or a new question, of all languages at once.
 
 A reply is never read by the language that its item claims. A model that is asked in Swahili
@@ -151,23 +152,37 @@ def answer_cues(text: str, low: str) -> list[Cue]:
     it announces the reasoning.
     """
     nouns = present(low, phrases("answer"))
+    dialogue = _dialogue(low)
     if not nouns:
-        return []
+        return dialogue
     closed = present(low, phrases("answer_is"))
     ends = set()
     if closed:
         ends = {match.end() for match in _finder(closed).finditer(low)}
     matches = _finder(tuple(sorted((*closed, *nouns), key=len, reverse=True))).finditer(low)
     steps = present(low, phrases("steps"))
-    return [
+    cues = [
         cue
         for match in matches
         if (cue := _link(text, low, match.start(), match.end(), is_closed=match.end() in ends))
         and not (steps and _announces_steps(low, cue, steps))
     ]
+    return sorted(cues + dialogue) if dialogue else cues
 
 
-def _link(text: str, low: str, start: int, end: int, *, is_closed: bool) -> Cue | None:
+def _dialogue(low: str) -> list[Cue]:
+    """Return the lines that begin with "A:", in a reply where others begin with "Q:"."""
+    if "q:" not in low or not re.search(r"^[ *]*q:", low, re.MULTILINE):
+        return []
+    return [
+        Cue(match.start(), match.end(), "separator", near=True)
+        for match in re.finditer(r"^[ *]*a:", low, re.MULTILINE)
+    ]
+
+
+def _link(  # noqa: PLR0911 - one return per kind of link
+    text: str, low: str, start: int, end: int, *, is_closed: bool
+) -> Cue | None:
     before = text[start - 1 : start]
     if before == "/":  # a closing tag
         return None
@@ -175,15 +190,16 @@ def _link(text: str, low: str, start: int, end: int, *, is_closed: bool) -> Cue 
         return Cue(start, end + 1, "tag", near=True)
     stop = end + _LINK_SPAN
     separator, copula, distant = _links()
+    linked = separator.match(low, end, stop)
     if is_closed:
-        linked = separator.match(low, end, stop)
         return Cue(start, linked.end() if linked else end, "copula", near=True)
-    if linked := separator.match(low, end, stop):
+    if linked:
         return Cue(start, linked.end(), "separator", near=True)
     linked = copula.match(low, end, stop)
     if linked and not _is_label(text, linked):
         return Cue(start, linked.end(), "copula", near=True)
-    if linked := distant.match(low, end, stop):
+    linked = distant.match(low, end, stop)
+    if linked:
         return Cue(start, linked.end(), "separator", near=False)
     return Cue(start, end, "bare", near=True)
 

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - other scripts look alike on purpose
 """Verdicts of a judge that was asked for one word: yes, no, or it cannot be told."""
 
 from __future__ import annotations
@@ -24,13 +25,16 @@ _MARKER = r"verdict|answer|output|judge?ment|decision|result|grade|conclusion|la
 _PHRASE = rf"(?P<not>not\s{{1,3}})?(?P<word>{_WORD})(?![\w'’]|[ \t]*/)"
 
 _JSON = re.compile(
-    rf"(?P<q>[\"'])(?:is_?)?(?P<key>\w{{0,20}}?_?(?:{_MARKER}|correct|supported))(?P=q)\s{{0,5}}:\s{{0,5}}"
+    rf"(?P<q>[\"'])(?:is_?)?(?P<key>\w{{0,20}}?(?:{_MARKER}|correct|supported))(?P=q)"
+    r"\s{0,5}:\s{0,5}"
     r"(?P<value>\"[^\"\n]{0,200}\"|'[^'\n]{0,200}'|[\w.]{1,40}(?=\s{0,5}[,}]))",
     re.IGNORECASE,
 )
 _EXPLICIT = re.compile(
-    rf"(?<!\w)(?:{_MARKER})(?!\w)[\s*_`\"'>)\]]{{0,6}}(?:is\b|[:=\-–—>]|\n|\b(?=[*_`\"']))"
-    rf"[\s*_`\"':>(\[]{{0,8}}(?P<said>(?:not\s{{1,3}})?[^\W\d_]{{1,30}})(?:[ \t]{{1,3}}(?P<next>[^\W\d_]{{1,30}}))?",
+    rf"(?<!\w)(?P<marker>{_MARKER})(?!\w)[\s*_`\"'>)\]]{{0,6}}"
+    rf"(?:(?P<is>is\b)|[:=\-–—>]|\n|\b(?=[*_`\"']))"
+    rf"[\s*_`\"':>(\[]{{0,8}}(?P<said>(?:not\s{{1,3}})?[^\W\d_]{{1,30}})"
+    r"(?:[ \t]{1,3}(?P<next>[^\W\d_]{1,30}))?",
     re.IGNORECASE,
 )
 _OWN_LINE = re.compile(
@@ -38,7 +42,8 @@ _OWN_LINE = re.compile(
 )
 _FIRST = re.compile(rf"[\W\d_]{{0,40}}{_PHRASE}", re.IGNORECASE)
 _NOUN_NEXT = re.compile(
-    r"[\s*_`\"']{0,4}(?:answer|response|option|verdict|evidence|information|context|text)s?\b", re.I
+    r"[\s*_`\"']{0,4}(?:answer|response|option|verdict|evidence|information|context|text)s?\b",
+    re.IGNORECASE,
 )
 # Where a word of verdict is meant as one: it ends its clause, or a verb leads to it.
 _STATED = re.compile(
@@ -75,21 +80,17 @@ def parse_verdict(text: str) -> bool | None:
     >>> parse_verdict("NO, ... yes") is None
     True
     """
-    visible, _ = strip_reasoning(text)
-    visible = normalise(visible).strip()
-    if not visible:
-        return None
-    json_values = list(_JSON.finditer(visible))
-    if json_values:
+    visible = normalise(strip_reasoning(text)[0]).strip()
+    if json_values := list(_JSON.finditer(visible)):
         return _json_value(json_values[-1])
-    if explicit := list(_EXPLICIT.finditer(visible)):
-        return _explicit(visible, explicit[-1])
     first = _FIRST.match(visible)
-    if (line := _OWN_LINE.search(visible)) and (not first or line.start() > 0):
-        value = _value(line)
-        if first and _value(first) != value:
-            return None
-        return value
+    if explicit := [match for match in _EXPLICIT.finditer(visible) if _announces(match)]:
+        value = _explicit(visible, explicit[-1])
+        # "Yes, but the answer is incorrect" says both.
+        return None if explicit[-1]["is"] and first and _value(first) != value else value
+    line = _OWN_LINE.search(visible)
+    if line and (not first or line.start() > 0):
+        return None if first and _value(first) != _value(line) else _value(line)
     if first is None or _NOUN_NEXT.match(visible, first.end()):
         return None
     return _unless_contradicted(visible, first.end(), value=_value(first))
@@ -107,6 +108,11 @@ def _json_value(match: re.Match[str]) -> bool | None:
     value = match["value"].strip("\"' .").lower()
     whole = re.fullmatch(_PHRASE, value)
     return _value(whole) if whole else None
+
+
+def _announces(match: re.Match[str]) -> bool:
+    """Tell "the answer is correct" from "the answer is Paris", which is no verdict."""
+    return not match["is"] or re.fullmatch(_PHRASE, match["said"], re.IGNORECASE) is not None
 
 
 def _explicit(text: str, match: re.Match[str]) -> bool | None:

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - other scripts look alike on purpose
 """Which of some known names a text mentions, as whole names, the longest first.
 
 ``Niger`` is not in ``Nigeria``, ``Guinea`` not in ``Guinea-Bissau``, ``インド`` not in
@@ -198,10 +199,22 @@ def _rejected(keyed: _Keyed, begin: int, end: int) -> bool:
     before, after = _denials()
     left = max((place for place in keyed.breaks if place < begin), default=0)
     left = max(left, begin - 40)
+    turns = _turns().finditer(keyed.key, left, begin)
+    left = max((turn.end() for turn in turns), default=left)
     if before.search(keyed.key[left:begin]):
         return True
     right = min((place for place in keyed.breaks if place >= end), default=len(keyed.key))
     return after.match(keyed.key, end, min(right, end + 40)) is not None
+
+
+@cache
+def _turns() -> re.Pattern[str]:
+    """Return what ends the reach of a denial: "not London but Paris"."""
+    return re.compile(words_pattern(_by_length({name_key(word) for word in phrases("but")})))
+
+
+def _by_length(words: set[str]) -> tuple[str, ...]:
+    return tuple(sorted(words, key=lambda word: (-len(word), word)))
 
 
 @cache
@@ -217,8 +230,7 @@ def _denials() -> tuple[re.Pattern[str], re.Pattern[str]]:
         for phrase in phrases("no_after")
         if " " in phrase or not phrase.isascii() or len(phrase) > 4  # noqa: PLR2004
     }
-    order = lambda words: tuple(sorted(words, key=lambda word: (-len(word), word)))  # noqa: E731
     return (
-        re.compile(rf"{words_pattern(order(no))} ?(?:[^ \d]{{1,20}} ){{0,2}}$"),
-        re.compile(rf" ?{words_pattern(order(after))}"),
+        re.compile(rf"{words_pattern(_by_length(no))} ?(?:[^ \d]{{1,20}} ){{0,2}}$"),
+        re.compile(rf" ?{words_pattern(_by_length(after))}"),
     )

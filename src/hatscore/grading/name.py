@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - other scripts look alike on purpose
 """Names: whether a reply to a closed-book question gives a known answer.
 
 Which names count is part of a result: a model that answers a Korean question with the English
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from hatscore.errors import InputError
 from hatscore.grading.mentions import Mention, mentions, name_key
-from hatscore.grading.reply import Read, prepare, spoken
+from hatscore.grading.reply import Read, line_after, prepare, spoken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,6 +27,7 @@ _LIST_ITEM = re.compile(r"\s*(?:[-*•·‣–]|\d{1,2}[.)])\s+\S")
 _SENTENCE_END = re.compile(r"(?<=[^\W\d_]{3})[.!?](?=\s)|[。！？।؟۔]")
 _LINE_SPAN = 2000
 _MOST_LINES = 40
+_SAID_SPAN = 80
 _SHORT_LINE = 5
 _SHORT_SENTENCE = 3
 _ACCEPTED = "\0accepted:"
@@ -42,11 +44,14 @@ class NameAnswer(NamedTuple):
         What it says instead: another known name, or the line read as its answer.
     end
         Position in the prepared text behind the line that was read.
+    announced
+        Whether an answer cue leads to it.
     """
 
     accepted: str | None
     said: str | None
     end: int
+    announced: bool
 
 
 def match_name(text: str, gold: Gold, *, names: NameMode = "lenient") -> str | None:
@@ -91,59 +96,67 @@ def match_name(text: str, gold: Gold, *, names: NameMode = "lenient") -> str | N
 def read_name(read: Read, gold: Gold, *, names: NameMode = "lenient") -> NameAnswer:
     """Return what a prepared reply answers to a question for a name."""
     known = _known(gold, names)
-    said = None
-    end = len(read.text)
-    for begin, stop, certain in _segments(read):
-        segment = read.text[begin:stop]
-        found = mentions(_answering(segment), known)
-        if said is None and any(char.isalnum() for char in segment):
-            said, end = segment.strip()[:80], stop
-        if found:
-            return _decide(found, said or segment.strip()[:80], stop)
-        if certain:
+    unknown: _Segment | None = None
+    for segment in _segments(read):
+        said = read.text[segment.begin : segment.end]
+        if found := mentions(_answering(said), known):
+            return _decide(found, said, segment)
+        unknown = unknown or segment
+        if segment.certain:
             break
-    return NameAnswer(None, said, end)
+    if unknown is None:
+        return NameAnswer(None, None, len(read.text), announced=False)
+    return _decide([], read.text[unknown.begin : unknown.end], unknown)
 
 
-def _decide(found: list[Mention], said: str, end: int) -> NameAnswer:
+def _decide(found: list[Mention], said: str, segment: _Segment) -> NameAnswer:
     stated = [mention.value for mention in found if not mention.rejected]
     accepted = [value for value in stated if value.startswith(_ACCEPTED)]
     others = [value for value in stated if not value.startswith(_ACCEPTED)]
-    if others:
-        return NameAnswer(None, others[0], end)
-    if accepted:
-        return NameAnswer(accepted[0].removeprefix(_ACCEPTED), None, end)
-    return NameAnswer(None, said, end)
+    if accepted and not others:
+        name = accepted[0].removeprefix(_ACCEPTED)
+        return NameAnswer(name, None, segment.end, segment.announced)
+    wrong = others[0] if others else said.strip()[:_SAID_SPAN]
+    return NameAnswer(None, wrong, segment.end, segment.announced)
 
 
-def _segments(read: Read) -> Iterator[tuple[int, int, bool]]:
-    """Yield the parts that may be the answer, the likeliest first; True ends the search."""
+class _Segment(NamedTuple):
+    """A part of a reply that may be its answer; `certain` ends the search."""
+
+    begin: int
+    end: int
+    certain: bool
+    announced: bool
+
+
+def _segments(read: Read) -> Iterator[_Segment]:
+    """Yield the parts of a reply that may be its answer, the likeliest first."""
     text = read.text
     for cue in reversed(read.cues):
-        if cue.kind == "bare":
-            continue
-        line = re.compile(r"[^\n]*").match(text, cue.end)
-        if line and not any(char.isalnum() for char in line[0]) and cue.near:
-            line = re.compile(r"\s*[^\n]*").match(text, line.end())
-        if line and any(char.isalnum() for char in line[0]):
-            yield line.start(), min(line.end(), line.start() + _LINE_SPAN), False
-    lines = [m for m in re.finditer(r"[^\n]+", text) if any(map(str.isalnum, m[0]))][:_MOST_LINES]
+        begin, end = line_after(text, cue)
+        if cue.kind != "bare" and _says(text[begin:end]):
+            yield _Segment(begin, min(end, begin + _LINE_SPAN), certain=False, announced=True)
+    lines = [line for line in re.finditer(r"[^\n]+", text) if _says(line[0])][:_MOST_LINES]
     index = 0
     while index < len(lines):
         first = last = lines[index]
-        # A list is one answer of several names.
-        while (
-            index + 1 < len(lines)
-            and _LIST_ITEM.match(first[0])
-            and _LIST_ITEM.match(lines[index + 1][0])
-        ):
-            index += 1
-            last = lines[index]
         index += 1
-        line = first[0].strip(" \t*_#`\"'”»")
-        short = len(line.split()) <= _SHORT_LINE
-        announces = line.endswith((":", "!", "…"))
-        yield first.start(), min(last.end(), first.start() + _LINE_SPAN), short and not announces
+        # A list is one answer of several names.
+        while index < len(lines) and _is_item(last[0]) and _is_item(lines[index][0]):
+            last = lines[index]
+            index += 1
+        bare = first[0].strip(" \t*_#`\"'”»")
+        is_answer = len(bare.split()) <= _SHORT_LINE and not bare.endswith((":", "!", "…"))
+        end = min(last.end(), first.start() + _LINE_SPAN)
+        yield _Segment(first.start(), end, certain=is_answer, announced=False)
+
+
+def _is_item(line: str) -> bool:
+    return _LIST_ITEM.match(line) is not None
+
+
+def _says(text: str) -> bool:
+    return any(char.isalnum() for char in text)
 
 
 def _answering(segment: str) -> str:
@@ -156,7 +169,7 @@ def _answering(segment: str) -> str:
     if "\n" in segment or len(following.split()) <= _SHORT_SENTENCE:
         return segment
     head = segment[: end.end()]
-    return head if any(map(str.isalnum, head)) else segment
+    return head if _says(head) else segment
 
 
 def _known(gold: Gold, mode: NameMode) -> Mapping[str, str]:

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001 - other scripts look alike on purpose
 """Numbers: the answer of a reply as an exact number, however its language writes it.
 
 How a language groups digits and marks decimals is not asked, because models mix habits: a
@@ -12,7 +13,7 @@ import unicodedata
 from fractions import Fraction
 from typing import TYPE_CHECKING, NamedTuple
 
-from hatscore.grading.reply import Read, boxes, prepare
+from hatscore.grading.reply import Read, boxes, line_after, prepare
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -48,6 +49,7 @@ _MYRIAD = re.compile(r"[ ]?([万萬만億亿억])")
 # could be subtracted from stands before. A dash is a sign only where it cannot be a dash.
 _SIGN = re.compile(
     rf"(?:(?:^|(?<=[\s(\[{{<$€£¥₹₩:=+*/×÷≈~≥≤>|\"'“«]))(?P<tight>[-−]){_CURRENCY}?"
+    rf"|^[ ]?(?P<first>[-−–])(?:[ ]?{_CURRENCY})?"
     rf"|(?:[=≈]|(?<=:))[ ]?(?P<loose>[-−–])[ ]?{_CURRENCY}?)[ ]?$"
 )
 _SIGN_SPAN = 12
@@ -62,8 +64,11 @@ _AFTER_EQUALS = re.compile(
     rf"(?:[ \t(\[{{≈~]|{_CURRENCY}|[-−–](?=[ ]?[\d$€£(])|{_UNIT_WORD}[ \t]){{0,8}}"
 )
 _MOST_TERMS = 60
+_UNIT_WORDS = 2
 
 _HASHES = re.compile(r"####+([^\n]*)")
+_NEXT_LINE = re.compile(r"\s*(\S[^\n]*)")
+_BULLET = re.compile(r"[-*•–—][ \t]+")
 _HEADING = re.compile(r"[\s*_]{0,4}\d{1,2}[.):][*_]{0,3}[ \t]+[^\W\d_]")
 _DECORATED = re.compile(rf"[\s*_`~\"'“”„«»「」()\[\]{{}}<>|#:=✅]*(?:[-−]?{_CURRENCY})?[ ]?$")
 _SENTENCE_END = re.compile(r"[.!?](?=\s+[^\d\s$€£¥₹\\-]|\s*$)|[。！？।؟۔]")
@@ -94,11 +99,11 @@ class _Found(NamedTuple):
 
 
 def extract_number(text: str) -> Fraction | None:
-    """Return the number that a reply gives as its answer, exactly, or None.
+    r"""Return the number that a reply gives as its answer, exactly, or None.
 
     The first number after the last answer cue of any language that has one, on the cue's line
     or the next that is not empty; if an equation stands there, its right-hand side. Without a
-    cue the last ``\\boxed{}``, then the last ``####``, then the last number of the reply.
+    cue the last ``\boxed{}``, then the last ``####``, then the last number of the reply.
 
     Currency, units and percent signs are dropped (60 % is 60). Fractions, plain, in LaTeX or as
     one character, are fractions. Ten-thousands of Chinese, Japanese and Korean multiply (7万 is
@@ -160,7 +165,9 @@ def bare_number(line: str) -> Fraction | None:
     if found is None or not _DECORATED.match(line[: found.start]):
         return None
     rest = line[found.end :].strip(" .*_`\"'”»)]}>|!")
-    return found.first if len(rest.split()) <= 2 and not any(map(str.isdigit, rest)) else None  # noqa: PLR2004 - a unit has two words at most
+    if len(rest.split()) > _UNIT_WORDS or any(char.isdigit() for char in rest):
+        return None
+    return found.first
 
 
 def is_number(read: Read, cue: Cue | None) -> bool:
@@ -176,30 +183,24 @@ def parse_number(text: str) -> Fraction | None:
 
 
 def _after_cue(text: str, cue: Cue) -> Fraction | None:
-    line_end = text.find("\n", cue.end)
-    line_end = len(text) if line_end < 0 else line_end
-    line = _tidy(text[cue.end : line_end])
-    blank = not line.strip(" \t*_`~\"'“”()[]{}<>$\\|#.:✅")
+    begin, end = line_after(text, cue)
+    line = _tidy(text[begin:end])
+    if begin > cue.end:
+        return _on_next_line(line)
     if cue.kind == "bare":
-        if not blank:
-            return _direct(line)
-        if any(
-            char.isalnum() for char in text[text.rfind("\n", 0, cue.start) + 1 : cue.start][:-30]
-        ):
-            return None
-    elif not blank:
-        if cue.kind == "copula" and (end := _SENTENCE_END.search(line)):
-            line = line[: end.start()]
-        value = _first_value(line)
-        if value is not None or cue.kind == "copula":
-            return value
-    if not cue.near:
-        return None
-    # The next line that is not empty, unless it begins a list of steps.
-    following = re.compile(r"\s*([^\n]+)").match(text, line_end)
-    if following is None or _HEADING.match(following[1]):
-        return None
-    return _first_value(_tidy(following[1]))
+        return _direct(line)
+    if cue.kind == "copula":
+        sentence = _SENTENCE_END.search(line)
+        return _first_value(line[: sentence.start()] if sentence else line)
+    value = _first_value(line)
+    if value is None and cue.near and (following := _NEXT_LINE.match(text, end)):
+        return _on_next_line(_tidy(following[1]))
+    return value
+
+
+def _on_next_line(line: str) -> Fraction | None:
+    # A list of steps is no answer.
+    return None if _HEADING.match(line) else _first_value(_BULLET.sub("", line))
 
 
 def _direct(line: str) -> Fraction | None:
@@ -218,6 +219,8 @@ def _tidy(text: str) -> str:
         text = _TEXT_COMMAND.sub("", text)
         text = _OPERATOR_COMMAND.sub(lambda match: f" {_OPERATORS.get(match[1], '')} ", text)
         text = _ESCAPED.sub("", text)
+    elif "~" in text:
+        text = _SPACE_COMMAND.sub(" ", text)
     if "{" in text:
         text = _BRACED_MARK.sub(r"\1", text)
     if "*" in text or "_" in text or "`" in text:
@@ -329,11 +332,12 @@ def _first_value(segment: str) -> Fraction | None:
     for _ in range(_MOST_TERMS):
         unit = _UNIT.match(segment, end)
         operator = _OPERATOR.match(segment, unit.end() if unit else end)
-        if operator is None:
+        if operator is None and not (unit and "%" in unit[0]):
             break
-        equals = operator[1] in "=≈"
-        lead = (_AFTER_EQUALS if equals else _BEFORE_TERM).match(segment, operator.end())
-        begin = lead.end() if lead else operator.end()
+        equals = operator is not None and operator[1] in "=≈"
+        end = operator.end() if operator else unit.end() if unit else end
+        lead = (_AFTER_EQUALS if equals else _BEFORE_TERM).match(segment, end)
+        begin = lead.end() if lead else end
         while begin not in at and (following := next(numbers, None)) is not None:
             at[following.start] = following
             if following.start > begin:

@@ -1,3 +1,4 @@
+# ruff: noqa: RUF001, RUF002 - other scripts look alike on purpose
 """From what the model sent to what it said: thinking removed, one normal form, no run-on."""
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from hatscore.grading.text import fold, normalise
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-__all__ = ["Read", "boxes", "clean_reply", "prepare", "spoken", "strip_reasoning"]
+__all__ = ["Read", "boxes", "clean_reply", "line_after", "prepare", "spoken", "strip_reasoning"]
 
 _NAMES = (
     r"(?:seed:|longcat_)?think(?:ing)?|thoughts?|reasoning|reason|reflection|scratchpad"
@@ -50,6 +51,11 @@ _TURN_END = re.compile(
 )
 _BOX = re.compile(r"\\f?boxed\s{0,3}(?:\{|(?=[-−]?\d))")
 _BRACE = re.compile(r"[{}]")
+# What may follow a cue on a line that says nothing.
+_BLANK = " \t*_`~\"'“”()[]{}<>$\\|#.:✅"
+_NEXT_LINE = re.compile(r"\s*(\S[^\n]*)")
+# Longest text before a label that is a heading of its own ("## The final answer").
+_HEADING = 30
 _FIRST_LINE = re.compile(r"\s*(\S[^\n]*)\n")
 _LONGEST_BARE_ANSWER = 80
 
@@ -164,7 +170,7 @@ def prepare(text: str, is_answer: Callable[[Read, Cue | None], bool]) -> Read:
 
 
 def clean_reply(text: str) -> str:
-    """Return a reply as extractors see it: visible, in normal form, ended before a run-on.
+    r"""Return a reply as extractors see it: visible, in normal form, ended before a run-on.
 
     Thinking goes (:func:`strip_reasoning`), then whatever follows an end-of-turn token. Letters
     and digits take their plain form and every decimal digit becomes ASCII (superscripts and
@@ -173,7 +179,7 @@ def clean_reply(text: str) -> str:
 
     Examples
     --------
-    >>> clean_reply("<think>?</think>答え: １８\\n\\nQuestion: And 5²?")
+    >>> clean_reply("<think>?</think>答え: １８\n\nQuestion: And 5²?")
     '答え: 18'
     """
     return prepare(text, spoken).text
@@ -186,6 +192,28 @@ def spoken(read: Read, cue: Cue | None) -> bool:
     if cue.kind == "bare":
         return False
     return any(char.isalnum() for char in read.text[cue.end : cue.end + 80])
+
+
+def line_after(text: str, cue: Cue) -> tuple[int, int]:
+    """Return where the line that a cue announces begins and ends.
+
+    The rest of the cue's line, or the next line that is not empty if nothing but decoration
+    follows the cue. An empty span at the cue's end if there is neither.
+    """
+    end = _line_end(text, cue.end)
+    if text[cue.end : end].strip(_BLANK):
+        return cue.end, end
+    following = _NEXT_LINE.match(text, end)
+    if not cue.near or following is None:
+        return cue.end, cue.end
+    if cue.kind == "bare" and len(text[text.rfind("\n", 0, cue.start) + 1 : cue.start]) > _HEADING:
+        return cue.end, cue.end
+    return following.span(1)
+
+
+def _line_end(text: str, begin: int) -> int:
+    end = text.find("\n", begin)
+    return len(text) if end < 0 else end
 
 
 def boxes(text: str) -> Iterator[str]:

@@ -19,22 +19,21 @@ from hatscore.grading.number import (
 from hatscore.grading.reply import Read, clean_reply, prepare, spoken, strip_reasoning
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from fractions import Fraction
 
-    from hatscore.grading.answer import Gold, NameMode, Reply, Status
+    from hatscore.grading.answer import Gold, NameMode, Reply
 
 __all__ = ["grade"]
 
 # Finish reasons of current servers and libraries, in small letters and without separators.
-_REFUSED = frozenset(
-    "contentfilter contentfiltered refusal refused safety prohibitedcontent blocklist blocked "
-    "recitation spii imagesafety guardrail guardrailintervened sensitive moderation "
-    "policyviolation".split()
+_REFUSED = re.compile(
+    r"contentfilter(?:ed)?|refus(?:al|ed)|safety|prohibitedcontent|block(?:ed|list)|recitation|spii"
+    r"|imagesafety|guardrail(?:intervened)?|sensitive|moderation|policyviolation"
 )
-_CUT = frozenset(
-    "length maxtokens maxlength maxoutputtokens maxcompletiontokens maxnewtokens modellength "
-    "tokenlimit contextlength contextwindowexceeded modelcontextwindowexceeded incomplete "
-    "lengthcapped".split()
+_CUT = re.compile(
+    r"length(?:capped)?|max(?:output|completion|new)?tokens|maxlength|modellength|tokenlimit"
+    r"|(?:model)?context(?:length|windowexceeded)|incomplete"
 )
 _SEPARATORS = re.compile(r"[^a-z0-9]+")
 
@@ -86,27 +85,27 @@ def grade(reply: Reply, gold: Gold, *, names: NameMode = "lenient") -> Graded:
     if reply.error is not None:
         return Graded("error")
     finish = _SEPARATORS.sub("", (reply.finish_reason or "").lower().rpartition(".")[2])
-    if finish in _REFUSED:
+    if _REFUSED.fullmatch(finish):
         return Graded("refused")
     visible, is_open = strip_reasoning(reply.text)
-    is_cut = is_open or finish in _CUT
-    if not any(not char.isspace() for char in clean_reply(visible)):
+    is_cut = is_open or _CUT.fullmatch(finish) is not None
+    if not clean_reply(visible).strip():
         return Graded("truncated" if is_cut else "empty")
-    return _READERS[gold.kind](visible, gold, names, is_cut)
+    return _READERS[gold.kind](visible, gold, names=names, is_cut=is_cut)
 
 
-def _number(visible: str, gold: Gold, _: NameMode, is_cut: bool) -> Graded:
+def _number(visible: str, gold: Gold, *, is_cut: bool, **_: object) -> Graded:
     expected = parse_number(gold.value)
     if expected is None:
         raise InputError(f"a gold of kind 'number' needs a number, got {gold.value!r}")
     read = prepare(visible, is_number)
-    if is_cut and announced_number(read) is None:
+    value = announced_number(read)
+    if value is None and is_cut and not read.cut:
         first = _complete_line(read)
         value = bare_number(first) if first else None
-        if value is None and not read.cut:
+        if value is None:
             return Graded("truncated")
-        return _compared(read_number(read) if value is None else value, expected)
-    return _compared(read_number(read), expected)
+    return _compared(read_number(read) if value is None else value, expected)
 
 
 def _compared(value: Fraction | None, expected: Fraction) -> Graded:
@@ -115,7 +114,7 @@ def _compared(value: Fraction | None, expected: Fraction) -> Graded:
     return Graded("correct" if value == expected else "wrong", str(value))
 
 
-def _choice(visible: str, gold: Gold, _: NameMode, is_cut: bool) -> Graded:
+def _choice(visible: str, gold: Gold, *, is_cut: bool, **_: object) -> Graded:
     if gold.value not in gold.labels:
         raise InputError(
             f"the gold label {gold.value!r} is none of the item's labels {', '.join(gold.labels)}"
@@ -135,29 +134,18 @@ def _choice(visible: str, gold: Gold, _: NameMode, is_cut: bool) -> Graded:
     return Graded("correct" if right else "wrong", label)
 
 
-def _name(visible: str, gold: Gold, names: NameMode, is_cut: bool) -> Graded:
+def _name(visible: str, gold: Gold, *, names: NameMode, is_cut: bool) -> Graded:
     read = prepare(visible, spoken)
     answer = read_name(read, gold, names=names)
-    if (
-        is_cut
-        and not read.cut
-        and answer.end >= len(read.text.rstrip(" \t"))
-        and not _ended(answer.end, read)
-    ):
+    # What a cue announces is complete, and so is a line behind which the reply went on.
+    if is_cut and not read.cut and not answer.announced and answer.end >= len(read.text):
         return Graded("truncated")
     if answer.accepted is not None:
         return Graded("correct", answer.accepted)
-    if answer.said is None:
-        return Graded("unparsed")
-    return Graded("wrong", answer.said)
+    return Graded("unparsed") if answer.said is None else Graded("wrong", answer.said)
 
 
-def _ended(end: int, read: Read) -> bool:
-    """Return whether a cue announced the line that ends at `end`."""
-    return any(cue.kind != "bare" and cue.end < end for cue in read.cues)
-
-
-def _judged(visible: str, gold: Gold, _: NameMode, is_cut: bool) -> Graded:
+def _judged(visible: str, gold: Gold, *, is_cut: bool, **_: object) -> Graded:
     if is_cut and not prepare(visible, spoken).cut:
         return Graded("truncated")
     raise InputError(
@@ -173,4 +161,9 @@ def _complete_line(read: Read) -> str | None:
     return line if end else None
 
 
-_READERS = {"number": _number, "choice": _choice, "name": _name, "judge": _judged}
+_READERS: dict[str, Callable[..., Graded]] = {
+    "number": _number,
+    "choice": _choice,
+    "name": _name,
+    "judge": _judged,
+}

@@ -1,8 +1,9 @@
+# ruff: noqa: RUF001 - other scripts look alike on purpose
 """Unicode: one normal form for every reply, and the fold under which words are compared.
 
 The normal form must not change what a number is worth. Compatibility folding (NFKC) turns
-full-width letters and digits into plain ones, as it should, but also ``5²`` into ``52`` and
-``½`` into ``1⁄2``; such characters are set aside while the rest is folded.
+full-width letters and digits into plain ones, as it should, but also ``5²`` into ``52``; such
+characters are set aside while the rest is folded.
 """
 
 from __future__ import annotations
@@ -48,9 +49,9 @@ def _letters_without_accent() -> dict[int, str]:
     table: dict[int, str] = {}
     for first, last in ((0xC0, 0x250), (0x370, 0x530), (0x1E00, 0x2000)):
         for code in range(first, last):
-            base, *marks = unicodedata.normalize("NFD", chr(code))
-            if marks and all("\u0300" <= mark <= "\u036f" for mark in marks):
-                table[code] = base.lower()
+            apart = unicodedata.normalize("NFD", chr(code))
+            if apart[1:] and all("\u0300" <= mark <= "\u036f" for mark in apart[1:]):
+                table[code] = apart[0].lower()
     for plain, variants in {
         "o": "øØ",
         "l": "łŁ",
@@ -71,10 +72,10 @@ _PLAIN = _letters_without_accent()
 
 
 def normalise(text: str) -> str:
-    """Return `text` in the form in which replies are read.
+    r"""Return `text` in the form in which replies are read.
 
     Composed, with compatibility letters and digits made plain (full-width, mathematical),
-    every decimal digit of any script in ASCII, line ends as ``\\n``, and without characters
+    every decimal digit of any script in ASCII, line ends as ``\n``, and without characters
     that cannot be seen and without free-standing accents. Superscripts, fractions and other
     numbers that are no decimal digits stay as they are.
     """
