@@ -79,7 +79,8 @@ def _first(names: Sequence[str], key: str, language: str) -> str:
             f"the installed Babel ({names_version()}) has no name for {key!r} in {language!r}: "
             f"pip install -U babel"
         )
-    return names[0]
+    # A joiner at the end of a name shapes nothing, but would stand before the bracket.
+    return names[0].strip("\u200c\u200d")
 
 
 @cache
