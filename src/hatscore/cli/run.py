@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from hatscore.cli.options import grading_options, split_list
+from hatscore.errors import InputError, InsufficientData
 
 if TYPE_CHECKING:
     from hatscore.benchmarks.base import Mode, PromptLanguage
@@ -81,6 +82,20 @@ EXIT_INCOMPLETE = 1
 @click.option("--difficulty", help="Short for --set difficulty=...")
 @click.option("--kind", help="Short for --set kind=...")
 @click.option("--concurrency", type=click.IntRange(min=1), help="Requests under way at once.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=600.0,
+    show_default=True,
+    help="Longest time for one request, in seconds.",
+)
+@click.option(
+    "--tries",
+    type=click.IntRange(min=1),
+    default=8,
+    show_default=True,
+    help="Requests in all for one that fails.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @grading_options
 def command(
@@ -105,8 +120,15 @@ def command(
     complete = True
     for request, directory in zip(requests, directories, strict=True):
         complete &= sample_into(request, directory, quiet=given["quiet"]).complete
-    show_results(directories, names=names, count=count)
-    return 0 if complete else EXIT_INCOMPLETE
+    if complete:
+        show_results(directories, names=names, count=count)
+        return 0
+    try:
+        show_results(directories, names=names, count=count)
+    except (InputError, InsufficientData) as error:
+        # too little came for a score; the run itself is fine and can go on
+        click.echo(f"Error: {error}", err=True)
+    return EXIT_INCOMPLETE
 
 
 def show_results(directories: list[Path], *, names: str, count: str) -> None:
@@ -153,4 +175,6 @@ def _request(model: str, given: dict[str, Any]) -> Any:
         options=options,
         base_url=given["base_url"],
         concurrency=given["concurrency"],
+        timeout_s=given["timeout"],
+        tries=given["tries"],
     )

@@ -62,6 +62,8 @@ class Request:
     options: Mapping[str, str] = field(default_factory=dict)
     base_url: str | None = None
     concurrency: int | None = None
+    timeout_s: float = 600.0
+    tries: int = 8
 
 
 def sample_into(request: Request, directory: Path, *, quiet: bool = False) -> Summary:
@@ -75,7 +77,13 @@ def sample_into(request: Request, directory: Path, *, quiet: bool = False) -> Su
     benchmarks = [get_benchmark(name) for name in request.benchmarks]
     _check_options(benchmarks, request.options)
     loaded = [_load(benchmark, request) for benchmark in benchmarks]
-    client = make_client(request.model, base_url=request.base_url, mode=request.mode)
+    client = make_client(
+        request.model,
+        base_url=request.base_url,
+        mode=request.mode,
+        timeout_s=request.timeout_s,
+        tries=request.tries,
+    )
     config = RunConfig(
         model=request.model,
         client=client.kind,
