@@ -91,7 +91,8 @@ class OfficialData:
             The user's directory, None for the hub. The files may also lie in a subdirectory of
             it that is named after the benchmark or listed in `inside`.
         marks
-            Patterns of file names, any of which shows that the files are here.
+            Patterns of file names, any of which shows that the files are here, the surest first:
+            a checkout has a ``README.md`` above the files, too.
 
         Raises
         ------
@@ -109,9 +110,11 @@ class OfficialData:
                 f"the data of {self.benchmark} must be a directory, but {root} is {came}: pass "
                 f"the directory with --data PATH; the official files are at {self.home}"
             )
-        for place in (root, *(root / name for name in (self.benchmark, *self.inside))):
-            if any(next(place.glob(mark), None) for mark in marks):
-                return place
+        places = (root, *(root / name for name in (self.benchmark, *self.inside)))
+        for mark in marks:
+            for place in places:
+                if next(place.glob(mark), None):
+                    return place
         raise InputError(
             f"{root} holds no file of {self.benchmark}: expected {' or '.join(marks)}, there or "
             f"in a subdirectory {' or '.join((self.benchmark, *self.inside))}. The official "
@@ -194,11 +197,12 @@ def read_hub_layout(directory: Path, config: str, split: str) -> list[dict[str, 
         import datasets  # noqa: PLC0415 - part of an extra, and slow to import
     except ModuleNotFoundError as error:
         raise MissingExtraError("hub", f"reading {directory} in the layout of the hub") from error
+    path = str(directory.resolve())  # a relative one could be taken for a name on the hub
     try:
         with _quiet(datasets), TemporaryDirectory() as scratch:
-            listed = config in datasets.get_dataset_config_names(str(directory))
+            listed = config in datasets.get_dataset_config_names(path)
             rows = datasets.load_dataset(
-                str(directory),
+                path,
                 name=config if listed else None,
                 data_dir=None if listed else config,
                 split=split,

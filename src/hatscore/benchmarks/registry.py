@@ -28,6 +28,7 @@ ENTRY_POINT_GROUP = "hatscore.benchmarks"
 BUILT_IN: dict[str, tuple[str, str]] = {
     "mgsm": ("hatscore.benchmarks.mgsm", "MGSM"),
     "mgsm_v2": ("hatscore.benchmarks.mgsm", "MGSM_V2"),
+    "mmlu_prox_lite": ("hatscore.benchmarks.mmlu_prox_lite", "BENCHMARK"),
     "chain": ("hatscore.benchmarks.chain", "BENCHMARK"),
     "wordmath": ("hatscore.benchmarks.wordmath", "BENCHMARK"),
     "worldfacts": ("hatscore.benchmarks.worldfacts", "BENCHMARK"),
