@@ -2,9 +2,9 @@
 
 The replies are 17,500 answers of ChatGPT to MGSM, asked in ten languages and answered in seven
 (``../shared/logs/clsp_mgsm_chatgpt/{query}/{reasoning}.jsonl``, one line per item). The second
-extractor knows no cue, no grouping rule and no run-on: it takes the last line that holds a digit
-and reads its numbers under both conventions. Where the two disagree, one of them is wrong or the
-reply is ambiguous; those replies are worth reading.
+extractor knows no cue, no equation and no run-on: it takes the last line that holds a digit and
+reads the number behind its last colon, else its last number. Where the two disagree, one of them
+is wrong or the reply is ambiguous; those replies are worth reading.
 
 Run with ``python benchmarks/grading_agreement.py [--show N]``.
 """
@@ -15,7 +15,7 @@ import argparse
 import json
 import re
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,24 +26,24 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 LOGS = Path(__file__).resolve().parents[1] / ".." / "shared" / "logs" / "clsp_mgsm_chatgpt"
-DIGITS = re.compile(r"\d[\d.,\u00a0\u202f ]*")
+COLON = re.compile("[:\uff1a]")
+NUMBER = re.compile("(?<![\\d.,])[-\u2212]?\\d+(?:[.,\u00a0\u202f ]?\\d+)*")
+# Two digits or one behind the last mark are decimals, three are thousands.
+PARTS = re.compile(r"(.*?)(?:[.,](\d{1,2}))?")
 
 
-def simple(text: str) -> set[Fraction]:
-    """Return what the last line with a digit may mean, under either decimal convention."""
+def simple(text: str) -> Fraction | None:
+    """Return the number after the last colon of the last line with a digit, or its last one."""
     lines = [line for line in text.splitlines() if re.search(r"\d", line)]
     if not lines:
-        return set()
-    runs = [run.strip(" .,\u00a0\u202f") for run in DIGITS.findall(lines[-1])]
-    readings: set[Fraction] = set()
-    for run in runs:
-        plain = re.sub("[ \u00a0\u202f]", "", run)
-        for decimal, group in ((".", ","), (",", ".")):
-            try:
-                readings.add(Fraction(plain.replace(group, "").replace(decimal, ".")))
-            except ValueError:
-                continue
-    return readings | {-value for value in readings}
+        return None
+    *_, after = COLON.split(lines[-1])
+    announced = NUMBER.findall(after) if COLON.search(lines[-1]) else []
+    number = announced[0] if announced else NUMBER.findall(lines[-1])[-1]
+    plain = re.sub(r"[^\d.,-]", "", number.replace("\u2212", "-"))
+    whole, decimals = PARTS.fullmatch(plain).groups()
+    value = abs(int(re.sub("[.,]", "", whole))) + Fraction(f"0.{decimals or 0}")
+    return -value if whole.startswith("-") else value
 
 
 def replies() -> Iterator[tuple[str, str, int, str, str]]:
@@ -58,32 +58,40 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--show", type=int, default=0, help="disagreements to print")
     show: int = parser.parse_args().show
-    counts: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    counts: dict[str, Counter[str]] = defaultdict(Counter)
     disagreements: list[str] = []
     seconds = 0.0
     for query, reasoning, row, text, answer in replies():
-        gold = Gold("number", answer)
         begin = time.perf_counter()
-        graded = grade(Reply(text), gold)
+        graded = grade(Reply(text), Gold("number", answer))
         seconds += time.perf_counter() - begin
-        ours = extract_number(text)
+        ours, theirs, right = extract_number(text), simple(text), Fraction(answer.replace(",", ""))
         count = counts[reasoning]
-        count["n"] += 1
-        count[graded.status] += 1
-        if ours not in (simple(text) or {None}):
+        count.update(["n", graded.status])
+        count["simple"] += theirs == right
+        if ours != theirs:
             count["disagree"] += 1
-            disagreements.append(f"{query}/{reasoning} {row} gold {answer} ours {ours}: {text[-160:]!r}")
+            verdict = "lost" if theirs == right else "won" if ours == right else "both wrong"
+            disagreements.append(
+                f"{verdict} {query}/{reasoning} {row}: gold {answer}, ours {ours}, "
+                f"simple {theirs}: {text[-200:]!r}"
+            )
     if not counts:
         raise SystemExit(f"no replies under {LOGS}")
-    print("reasoning      n  accuracy  unparsed  disagree")
+    print("reasoning      n  accuracy  (simple)  unparsed  disagree")
     for language, count in sorted(counts.items()):
-        n = count["n"]
+        shares = [
+            count[name] / count["n"] for name in ("correct", "simple", "unparsed", "disagree")
+        ]
         print(
-            f"{language:9} {n:6} {count['correct'] / n:9.3f} {count['unparsed'] / n:9.4f} "
-            f"{count['disagree'] / n:9.4f}"
+            f"{language:9} {count['n']:6} {shares[0]:9.3f} {shares[1]:9.3f} "
+            f"{shares[2]:9.4f} {shares[3]:9.4f}"
         )
     total = sum(count["n"] for count in counts.values())
-    print(f"{total / seconds:,.0f} grades a second; {len(disagreements)} disagreements")
+    print(f"{total / seconds:,.0f} grades a second on one core")
+    won = sum(line.startswith("won") for line in disagreements)
+    lost = sum(line.startswith("lost") for line in disagreements)
+    print(f"{len(disagreements)} disagreements: right alone {won}, wrong alone {lost}")
     print(*disagreements[:show], sep="\n")
 
 

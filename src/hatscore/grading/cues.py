@@ -44,6 +44,7 @@ _WORD = r"[^\s\d:.,;!?=(){}\[\]<>。、，|*_\"“”«»]{1,24}"
 _BRACKET = r"(?:\([^()\n\d]{4,40}\))?"
 _SEPARATOR = r"(?:[:∶︰ঃः]|={1,3}>?|-{1,2}>|[→⇒]|[–—―]+|-{1,2}(?=\s))"
 _LINK_SPAN = 120
+_LINE_OR_DIGIT = re.compile(r"[\n\d]")
 
 Kind = Literal["separator", "copula", "tag", "bare"]
 
@@ -114,12 +115,39 @@ def words_pattern(words: tuple[str, ...]) -> str:
 
 def present(low: str, words: Iterable[str]) -> tuple[str, ...]:
     """Return the `words` that occur in `low` at all: a cheap sieve before any pattern."""
-    return tuple(word for word in words if word in low)
+    chars = set(low)
+    return tuple(word for word in words if word[0] in chars and word[-1] in chars and word in low)
+
+
+@cache
+def _nouns() -> tuple[re.Pattern[str], tuple[str, ...]]:
+    """Return a pattern of the plain Latin words for "answer", and the other words."""
+    words = phrases("answer")
+    latin = [word for word in words if word.isascii()]
+    pattern = re.compile(rf"(?<![a-z]){_tree(latin)}(?![^\W\d_])")
+    return pattern, tuple(word for word in words if not word.isascii())
 
 
 @lru_cache(maxsize=4096)
 def _finder(words: tuple[str, ...]) -> re.Pattern[str]:
     return re.compile(words_pattern(words))
+
+
+@cache
+def _finder_of(role: str) -> re.Pattern[str]:
+    return _finder(phrases(role))
+
+
+def _tree(words: Iterable[str]) -> str:
+    """Return a pattern of `words` that shares beginnings: much faster than a list of them."""
+    by_first: dict[str, list[str]] = {}
+    for word in words:
+        by_first.setdefault(word[:1], []).append(word[1:])
+    ends = by_first.pop("", None) is not None
+    branches = [re.escape(first) + _tree(rest) for first, rest in sorted(by_first.items())]
+    if not branches:
+        return ""
+    return f"(?:{'|'.join(branches)}){'?' if ends else ''}"
 
 
 @cache
@@ -151,23 +179,16 @@ def answer_cues(text: str, low: str) -> list[Cue]:
     A label that belongs to "step by step" ("Answer: Let's think step by step") is left out:
     it announces the reasoning.
     """
-    nouns = present(low, phrases("answer"))
-    dialogue = _dialogue(low)
-    if not nouns:
-        return dialogue
-    closed = present(low, phrases("answer_is"))
-    ends = set()
-    if closed:
-        ends = {match.end() for match in _finder(closed).finditer(low)}
-    matches = _finder(tuple(sorted((*closed, *nouns), key=len, reverse=True))).finditer(low)
-    steps = present(low, phrases("steps"))
+    latin, others = _nouns()
+    spans = [match.span() for match in latin.finditer(low)]
+    if not low.isascii() and (words := present(low, others)):
+        spans += (match.span() for match in _finder(words).finditer(low))
     cues = [
         cue
-        for match in matches
-        if (cue := _link(text, low, match.start(), match.end(), is_closed=match.end() in ends))
-        and not (steps and _announces_steps(low, cue, steps))
+        for start, end in spans
+        if (cue := _link(text, low, start, end)) and not _announces_steps(low, cue)
     ]
-    return sorted(cues + dialogue) if dialogue else cues
+    return sorted((*cues, *_dialogue(low)))
 
 
 def _dialogue(low: str) -> list[Cue]:
@@ -180,28 +201,29 @@ def _dialogue(low: str) -> list[Cue]:
     ]
 
 
-def _link(  # noqa: PLR0911 - one return per kind of link
-    text: str, low: str, start: int, end: int, *, is_closed: bool
-) -> Cue | None:
+def _link(text: str, low: str, start: int, end: int) -> Cue | None:
     before = text[start - 1 : start]
     if before == "/":  # a closing tag
         return None
     if before == "<" and text[end : end + 1] == ">":
         return Cue(start, end + 1, "tag", near=True)
+    if closed := _finder_of("answer_is").match(low, start):
+        return Cue(start, closed.end(), "copula", near=True)
+    linked = _linked(text, low, end)
+    return Cue(start, *linked) if linked else Cue(start, end, "bare", near=True)
+
+
+def _linked(text: str, low: str, end: int) -> tuple[int, Kind, bool] | None:
+    """Return where a link behind an announcing word ends, its kind, and whether it is near."""
     stop = end + _LINK_SPAN
     separator, copula, distant = _links()
-    linked = separator.match(low, end, stop)
-    if is_closed:
-        return Cue(start, linked.end() if linked else end, "copula", near=True)
-    if linked:
-        return Cue(start, linked.end(), "separator", near=True)
+    if linked := separator.match(low, end, stop):
+        return linked.end(), "separator", True
     linked = copula.match(low, end, stop)
     if linked and not _is_label(text, linked):
-        return Cue(start, linked.end(), "copula", near=True)
+        return linked.end(), "copula", True
     linked = distant.match(low, end, stop)
-    if linked:
-        return Cue(start, linked.end(), "separator", near=False)
-    return Cue(start, end, "bare", near=True)
+    return (linked.end(), "separator", False) if linked else None
 
 
 def _is_label(text: str, link: re.Match[str]) -> bool:
@@ -217,10 +239,12 @@ def _is_label(text: str, link: re.Match[str]) -> bool:
     return word in {"E", "\u0415"} or word.lower() == "la"
 
 
-def _announces_steps(low: str, cue: Cue, steps: tuple[str, ...]) -> bool:
-    before = low[max(0, cue.start - 40) : cue.start].rpartition("\n")[2]
-    after = re.split(r"[\n\d]", low[cue.start : cue.end + 60], maxsplit=1)[0]
-    return any(step in before or step in after for step in steps)
+def _announces_steps(low: str, cue: Cue) -> bool:
+    steps = _finder_of("steps")
+    line = low.rfind("\n", max(0, cue.start - 40), cue.start)
+    after = _LINE_OR_DIGIT.search(low, cue.start, cue.end + 60)
+    begin = line if line >= 0 else max(0, cue.start - 40)
+    return steps.search(low, begin, after.start() if after else cue.end + 60) is not None
 
 
 @cache

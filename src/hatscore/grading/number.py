@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 
     from hatscore.grading.cues import Cue
 
-__all__ = ["announced_number", "bare_number", "extract_number", "parse_number", "read_number"]
+__all__ = [
+    "announced_number",
+    "bare_number",
+    "extract_number",
+    "is_number",
+    "last_number",
+    "parse_number",
+]
 
 _LONGEST = 400  # digits; more are no answer and would take quadratic time
 _GROUP = ",.'’‘ʼ´`′٬،_ "
@@ -48,9 +55,8 @@ _MYRIAD = re.compile(r"[ ]?([万萬만億亿억])")
 # A sign belongs to the number if it touches it (a currency may stand between) and nothing that
 # could be subtracted from stands before. A dash is a sign only where it cannot be a dash.
 _SIGN = re.compile(
-    rf"(?:(?:^|(?<=[\s(\[{{<$€£¥₹₩:=+*/×÷≈~≥≤>|\"'“«]))(?P<tight>[-−]){_CURRENCY}?"
-    rf"|^[ ]?(?P<first>[-−–])(?:[ ]?{_CURRENCY})?"
-    rf"|(?:[=≈]|(?<=:))[ ]?(?P<loose>[-−–])[ ]?{_CURRENCY}?)[ ]?$"
+    rf"(?:(?<![^\s(\[{{<$€£¥₹₩:=+*/×÷≈~≥≤>|\"'“«])[-−](?:{_CURRENCY}[ ]?)?"
+    rf"|^[ ]?[-−–][ ]?(?:{_CURRENCY}[ ]?)?|[=≈:][ ]?[-−–][ ]?(?:{_CURRENCY}[ ]?)?)$"
 )
 _SIGN_SPAN = 12
 
@@ -68,7 +74,7 @@ _UNIT_WORDS = 2
 
 _HASHES = re.compile(r"####+([^\n]*)")
 _NEXT_LINE = re.compile(r"\s*(\S[^\n]*)")
-_BULLET = re.compile(r"[-*•–—][ \t]+")
+_BULLET = re.compile(r"\A[-*•–—][ \t]+")
 _HEADING = re.compile(r"[\s*_]{0,4}\d{1,2}[.):][*_]{0,3}[ \t]+[^\W\d_]")
 _DECORATED = re.compile(rf"[\s*_`~\"'“”„«»「」()\[\]{{}}<>|#:=✅]*(?:[-−]?{_CURRENCY})?[ ]?$")
 _SENTENCE_END = re.compile(r"[.!?](?=\s+[^\d\s$€£¥₹\\-]|\s*$)|[。！？।؟۔]")
@@ -128,14 +134,13 @@ def extract_number(text: str) -> Fraction | None:
     >>> extract_number("I cannot answer that.") is None
     True
     """
-    return read_number(prepare(text, is_number))
-
-
-def read_number(read: Read) -> Fraction | None:
-    """Return the number that a prepared reply gives, or None."""
+    read = prepare(text, is_number)
     announced = announced_number(read)
-    if announced is not None:
-        return announced
+    return last_number(read) if announced is None else announced
+
+
+def last_number(read: Read) -> Fraction | None:
+    """Return the last number of a prepared reply, or None."""
     found = list(_numbers(_tidy(read.text)))
     return found[-1].last if found else None
 
@@ -256,11 +261,16 @@ def _complete(text: str, match: re.Match[str]) -> _Found:
         first, end = _with_myriads(text, first, end)
         last = first
     sign = _sign(text, match.start())
-    return _Found(match.start(), end, first * sign, last * sign)
+    if sign < 0:
+        first, last = -first, -last
+    return _Found(match.start(), end, first, last)
 
 
 def _digits(match: re.Match[str]) -> tuple[Fraction, Fraction]:
     digits = match[0]
+    if digits.isdecimal():
+        value = Fraction(int(digits))
+        return value, value
     if match["several"]:
         pieces = re.split("[.,]", digits)
         return Fraction(pieces[0]), Fraction(pieces[-1])

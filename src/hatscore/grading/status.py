@@ -13,16 +13,17 @@ from hatscore.grading.number import (
     announced_number,
     bare_number,
     is_number,
+    last_number,
     parse_number,
-    read_number,
 )
-from hatscore.grading.reply import Read, clean_reply, prepare, spoken, strip_reasoning
+from hatscore.grading.reply import Read, prepare, spoken, strip_reasoning
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from fractions import Fraction
 
     from hatscore.grading.answer import Gold, NameMode, Reply
+    from hatscore.grading.cues import Cue
 
 __all__ = ["grade"]
 
@@ -89,23 +90,30 @@ def grade(reply: Reply, gold: Gold, *, names: NameMode = "lenient") -> Graded:
         return Graded("refused")
     visible, is_open = strip_reasoning(reply.text)
     is_cut = is_open or _CUT.fullmatch(finish) is not None
-    if not clean_reply(visible).strip():
+    read = prepare(visible, _test_of(gold))
+    if not read.text.strip():
         return Graded("truncated" if is_cut else "empty")
-    return _READERS[gold.kind](visible, gold, names=names, is_cut=is_cut)
+    return _READERS[gold.kind](read, gold, names=names, is_cut=is_cut)
 
 
-def _number(visible: str, gold: Gold, *, is_cut: bool, **_: object) -> Graded:
+def _test_of(gold: Gold) -> Callable[[Read, Cue | None], bool]:
+    """Return what tells whether a question of this kind is answered, to find a run-on."""
+    if gold.kind == "number":
+        return is_number
+    return choice_test(gold.labels) if gold.kind == "choice" else spoken
+
+
+def _number(read: Read, gold: Gold, *, is_cut: bool, **_: object) -> Graded:
     expected = parse_number(gold.value)
     if expected is None:
         raise InputError(f"a gold of kind 'number' needs a number, got {gold.value!r}")
-    read = prepare(visible, is_number)
     value = announced_number(read)
     if value is None and is_cut and not read.cut:
         first = _complete_line(read)
         value = bare_number(first) if first else None
         if value is None:
             return Graded("truncated")
-    return _compared(read_number(read) if value is None else value, expected)
+    return _compared(last_number(read) if value is None else value, expected)
 
 
 def _compared(value: Fraction | None, expected: Fraction) -> Graded:
@@ -114,12 +122,11 @@ def _compared(value: Fraction | None, expected: Fraction) -> Graded:
     return Graded("correct" if value == expected else "wrong", str(value))
 
 
-def _choice(visible: str, gold: Gold, *, is_cut: bool, **_: object) -> Graded:
+def _choice(read: Read, gold: Gold, *, is_cut: bool, **_: object) -> Graded:
     if gold.value not in gold.labels:
         raise InputError(
             f"the gold label {gold.value!r} is none of the item's labels {', '.join(gold.labels)}"
         )
-    read = prepare(visible, choice_test(gold.labels))
     options = gold.options or None
     if is_cut and not read.cut and announced_choice(read, gold.labels, options) is None:
         first = _complete_line(read)
@@ -134,8 +141,7 @@ def _choice(visible: str, gold: Gold, *, is_cut: bool, **_: object) -> Graded:
     return Graded("correct" if right else "wrong", label)
 
 
-def _name(visible: str, gold: Gold, *, names: NameMode, is_cut: bool) -> Graded:
-    read = prepare(visible, spoken)
+def _name(read: Read, gold: Gold, *, names: NameMode, is_cut: bool) -> Graded:
     answer = read_name(read, gold, names=names)
     # What a cue announces is complete, and so is a line behind which the reply went on.
     if is_cut and not read.cut and not answer.announced and answer.end >= len(read.text):
@@ -145,8 +151,8 @@ def _name(visible: str, gold: Gold, *, names: NameMode, is_cut: bool) -> Graded:
     return Graded("unparsed") if answer.said is None else Graded("wrong", answer.said)
 
 
-def _judged(visible: str, gold: Gold, *, is_cut: bool, **_: object) -> Graded:
-    if is_cut and not prepare(visible, spoken).cut:
+def _judged(read: Read, gold: Gold, *, is_cut: bool, **_: object) -> Graded:
+    if is_cut and not read.cut:
         return Graded("truncated")
     raise InputError(
         f"the answer {gold.value!r} is judged by a model: grade() only tells error, refused, "

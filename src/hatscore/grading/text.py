@@ -41,6 +41,12 @@ _STRAY = re.compile(
     "[\u0300-\u036f\u0483-\u0487\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4\u05c5\u05c7"
     "\u0610-\u061a\u0640\u064b-\u065f\u0670\u06d6-\u06dc\u06df-\u06e8\u06ea-\u06ed]+"
 )
+# A sieve before all of these.
+_UNUSUAL = re.compile(
+    r"[\r\x0b\x0c\x1c-\x1e\x85\xad\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061c"
+    r"\u0640\u064b-\u065f\u0670\u06d6-\u06ed\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u20e3"
+    "\ufe00-\ufe0f\ufeff\uff0c\uff0e\U000e0000-\U000e0fff]|[^\\D0-9]"
+)
 # Sorting a long run of marks into canonical order takes quadratic time.
 _MARKS = re.compile(r"[^\w\s\x00-\x7f]{33,}")
 
@@ -80,17 +86,20 @@ def normalise(text: str) -> str:
     numbers that are no decimal digits stay as they are.
     """
     if text.isascii():
-        return _NEWLINE.sub("\n", text) if not text.isprintable() else text
-    text = _INVISIBLE.sub("", _NEWLINE.sub("\n", text))
-    text = _WIDE_POINT.sub(lambda point: ", " if point[1] == "\uff0c" else ". ", text)
-    text = _MARKS.sub(_few_marks, text)
+        return text if text.isprintable() else _NEWLINE.sub("\n", text)
+    if _UNUSUAL.search(text):
+        text = _INVISIBLE.sub("", _NEWLINE.sub("\n", text))
+        text = _WIDE_POINT.sub(lambda point: ", " if point[1] == "\uff0c" else ". ", text)
     if not unicodedata.is_normalized("NFKC", text):
+        text = _MARKS.sub(_few_marks, text)
         # Every second piece is a run of characters that keep their own form.
         pieces = _SET_ASIDE.split(text)
         pieces[::2] = [unicodedata.normalize("NFKC", piece) for piece in pieces[::2]]
         text = "".join(pieces)
-    text = _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
-    return _STRAY.sub("", text)
+    if _UNUSUAL.search(text):
+        text = _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
+        text = _STRAY.sub("", text)
+    return text
 
 
 def fold(text: str) -> str:
