@@ -27,7 +27,8 @@ ALLOWED = {
     "grading": {"errors"},
     "benchmarks": {"errors", "languages", "grading"},
     "sampling": {"errors", "_version", "benchmarks", "grading", "languages"},
-    "readers": {"errors", "outcomes", "grading", "benchmarks", "sampling"},
+    "judging": {"errors", "languages", "stats", "grading", "benchmarks", "sampling"},
+    "readers": {"errors", "outcomes", "grading", "benchmarks", "sampling", "judging"},
     "report": {"errors", "_version", "languages", "stats", "outcomes", "scoring"},
     "cli": {
         "errors",
@@ -39,6 +40,7 @@ ALLOWED = {
         "benchmarks",
         "grading",
         "sampling",
+        "judging",
         "readers",
         "report",
     },

@@ -40,10 +40,7 @@ class Reader(Protocol):
         ...
 
 
-READERS: dict[str, Reader] = {
-    module.FORMAT: module  # type: ignore[misc] # a module satisfies the protocol
-    for module in (hatscore_run, outcomes_parquet)
-}
+READERS: dict[str, Reader] = {module.FORMAT: module for module in (hatscore_run, outcomes_parquet)}
 
 
 def read(path: str | Path, *, format: str = "auto", **options: Any) -> Outcomes:  # noqa: A002

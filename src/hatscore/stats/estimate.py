@@ -4,21 +4,28 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import stdtr
 
 from hatscore.errors import InputError
 from hatscore.stats.intervals import t_quantile
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["Estimate", "combine", "difference", "mean"]
-
-IntervalName = Literal["fieller", "wilson", "delta", "bootstrap", "none"]
+__all__ = [
+    "Estimate",
+    "combine",
+    "contrast",
+    "difference",
+    "mean",
+    "p_value",
+    "weighted_mean",
+]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,6 +82,60 @@ class Estimate:
     def bounded(self) -> bool:
         """Whether both ends of the interval are finite."""
         return math.isfinite(self.low) and math.isfinite(self.high)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return a mapping that JSON can hold, with influence, for `from_dict`.
+
+        Non-finite numbers become the texts ``nan``, ``inf`` and ``-inf``; cluster labels become
+        text, so that estimates of different runs join.
+        """
+        plain: dict[str, Any] = {}
+        for name in self.__slots__:
+            value = getattr(self, name)
+            if name == "influence":
+                plain[name] = [float(x) for x in value]
+            elif name == "clusters":
+                plain[name] = [str(x) for x in value]
+            elif isinstance(value, float) and not math.isfinite(value):
+                plain[name] = str(value)
+            else:
+                plain[name] = value
+        return plain
+
+    @classmethod
+    def from_dict(cls, plain: Mapping[str, Any]) -> Estimate:
+        """Return the estimate that `to_dict` described.
+
+        Raises
+        ------
+        InputError
+            A field is missing, unknown or of the wrong kind; says which.
+        """
+        names = set(cls.__slots__)
+        if set(plain) != names:
+            wrong = sorted(names.symmetric_difference(plain))
+            raise InputError(f"no estimate: fields missing or unknown: {', '.join(wrong)}")
+        kinds = {"estimator": str, "interval": str, "reason": str, "n_items": int}
+        fields: dict[str, Any] = {}
+        for name in cls.__slots__:
+            value = plain[name]
+            try:
+                if name == "influence":
+                    fields[name] = np.asarray(value, dtype=np.float64)
+                elif name == "clusters":
+                    labels = np.empty(len(value), dtype=object)
+                    labels[:] = [str(x) for x in value]
+                    fields[name] = labels
+                else:
+                    fields[name] = kinds.get(name, float)(value)
+            except (TypeError, ValueError) as error:
+                raise InputError(f"no estimate: field {name} holds {value!r}: {error}") from error
+        if len(fields["influence"]) != len(fields["clusters"]):
+            raise InputError(
+                f"no estimate: {len(fields['influence'])} influences for "
+                f"{len(fields['clusters'])} clusters"
+            )
+        return cls(**fields)
 
     @classmethod
     def missing(
@@ -170,6 +231,54 @@ def mean(estimates: Sequence[Estimate], *, confidence: float | None = None) -> E
 def difference(first: Estimate, second: Estimate, *, confidence: float | None = None) -> Estimate:
     """Return ``first - second``, paired over the clusters that both have (see `combine`)."""
     return combine([first, second], [1.0, -1.0], estimator="difference", confidence=confidence)
+
+
+def weighted_mean(
+    estimates: Sequence[Estimate],
+    weights: Sequence[float],
+    *,
+    confidence: float | None = None,
+) -> Estimate:
+    """Return ``sum(w * estimates) / sum(w)`` with its joint uncertainty (see `combine`).
+
+    Raises
+    ------
+    InputError
+        A negative weight, or weights that add up to zero.
+    """
+    total = math.fsum(weights)
+    if not total > 0 or min(weights, default=0.0) < 0:
+        raise InputError(f"weights must not be negative and must add up to more than 0: {weights}")
+    return combine(
+        estimates, [w / total for w in weights], estimator="weighted_mean", confidence=confidence
+    )
+
+
+def contrast(
+    first: Sequence[Estimate], second: Sequence[Estimate], *, confidence: float | None = None
+) -> Estimate:
+    """Return the mean of `first` minus the mean of `second`, jointly (see `combine`).
+
+    For example the languages in the source's script against the others.
+    """
+    if not first or not second:
+        raise InputError(
+            f"a contrast needs estimates on both sides; got {len(first)} and {len(second)}"
+        )
+    weights = [1 / len(first)] * len(first) + [-1 / len(second)] * len(second)
+    return combine([*first, *second], weights, estimator="contrast", confidence=confidence)
+
+
+def p_value(estimate: Estimate, *, null: float = 0.0) -> float:
+    """Return the two-sided p of ``estimate == null`` by Student's t with its effective clusters.
+
+    NaN where there is no value, no spread or no second cluster.
+    """
+    n = estimate.n_effective
+    if math.isnan(estimate.value) or estimate.se == 0 or not n > 1:
+        return math.nan
+    se = estimate.se * math.sqrt(n / (n - 1))
+    return float(2 * stdtr(n - 1, -abs(estimate.value - null) / se))
 
 
 def _open_ends(estimates: Sequence[Estimate], weights: Sequence[float]) -> tuple[float, float]:

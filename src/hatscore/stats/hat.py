@@ -54,7 +54,8 @@ class SlopeParts(NamedTuple):
     def reliability(self) -> Floats:
         """Return the share of the squared source rates that is signal, shape (columns,)."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            return self.denominator.sum(0) / self.square.sum(0)
+            share: Floats = self.denominator.sum(0) / self.square.sum(0)
+        return share
 
 
 def hat_score(

@@ -1,4 +1,4 @@
-"""The transfer profile E[T | S = s]: its curvature and its integral.
+"""The transfer profile E[T | S = s]: its curvature, its floor and its integral.
 
 HAT is defined as ``2 * integral of E[T | S = s] ds`` over s in [0, 1]. The slope equals it only
 where the profile is a line through the origin. Here the profile is ``b1 s + b2 s**2``, so
@@ -7,7 +7,8 @@ where the profile is a line through the origin. Here the profile is ``b1 s + b2 
 ``E[S T] = b1 E[S**2] + b2 E[S**3]``,  ``E[S**2 T] = b1 E[S**3] + b2 E[S**4]``
 
 hold for the true rates, and every moment has an unbiased estimate from counts (see
-`counts.falling_moment`), so the noise does not bend the curve.
+`counts.falling_moment`), so the noise does not bend the curve. The floor, E[T | S = 0], is the
+constant of the same regression with one more term.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ import numpy as np
 from scipy.special import stdtr
 
 from hatscore.stats.clusters import Clusters
-from hatscore.stats.counts import check_counts, falling_moment, rate
-from hatscore.stats.estimate import Estimate
+from hatscore.stats.counts import check_chance, check_counts, falling_moment, rate
+from hatscore.stats.estimate import Estimate, p_value
 from hatscore.stats.intervals import t_quantile
 
 if TYPE_CHECKING:
@@ -31,8 +32,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Profile", "profile"]
 
-_DEGREE_MOMENTS = 4
-_SINGULAR = 1e-10
+_HIGHEST = 4
+_SINGULAR = 1e-9
+_LINE = (1, 2)
+_WITH_FLOOR = (0, 1, 2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +48,22 @@ class Profile:
         b1 and b2 as Estimates.
     integral
         ``b1 + 2/3 b2``: HAT by its definition.
+    floor
+        E[T | S = 0] of the regression with a constant. Clearly above zero, the target knows
+        what the source does not, or guesses.
     curvature_p
         Two-sided p of ``b2 = 0``; NaN where there is no estimate. Small values say that the line
         does not hold and the integral is the number to report.
+    floor_p
+        One-sided p of ``floor <= 0``.
     """
 
     slope: Estimate
     curvature: Estimate
     integral: Estimate
+    floor: Estimate
     curvature_p: float
+    floor_p: float
 
 
 def profile(
@@ -63,6 +73,7 @@ def profile(
     n_target: ArrayLike,
     *,
     groups: ArrayLike | None = None,
+    chance: ArrayLike = 0.0,
     confidence: float = 0.95,
 ) -> list[Profile]:
     """Return the noise-corrected quadratic profile of every target.
@@ -76,6 +87,8 @@ def profile(
         Shape (items, targets) or (items,); ``n_target`` 0 marks a missing cell.
     groups
         Cluster label per item, shape (items,); default every item is its own cluster.
+    chance
+        Guess rate, one number or shape (items,); rates become ``(rate - g) / (1 - g)``.
     confidence
         Level of the intervals, in (0, 1).
 
@@ -97,23 +110,18 @@ def profile(
         target = target[:, None]
         trials = trials[:, None] if trials.ndim == 1 else trials
     kt, nt = check_counts(target, trials, name="target", ndim=2, whole=False)
+    guess = check_chance(chance, len(ks))
     clusters = Clusters.of(groups, len(ks))
-    moments = [falling_moment(ks, ns, p)[:, None] for p in range(1, _DEGREE_MOMENTS + 1)]
-    t = rate(kt, nt)
-    present = (nt > 0) & (ns >= _DEGREE_MOMENTS)[:, None]
-    terms = [
-        clusters.sum(np.where(present, x, 0.0))
-        for x in (
-            moments[1] + 0 * t,
-            moments[2] + 0 * t,
-            moments[3] + 0 * t,
-            moments[0] * t,
-            moments[1] * t,
-        )
-    ]
+    powers = _powers(ks, ns, guess)
+    t = (rate(kt, nt) - guess[:, None]) / (1 - guess)[:, None]
+    present = (nt > 0) & (ns >= _HIGHEST)[:, None]
+    # shape (clusters, columns) for S**p and S**p T
+    alone = [clusters.sum(np.where(present, x[:, None], 0.0)) for x in powers]
+    joint = [clusters.sum(np.where(present, x[:, None] * t, 0.0)) for x in powers[:3]]
     return [
         _solve(
-            [x[:, j] for x in terms],
+            [x[:, j] for x in alone],
+            [x[:, j] for x in joint],
             clusters=clusters,
             n_items=int(present[:, j].sum()),
             confidence=confidence,
@@ -122,12 +130,29 @@ def profile(
     ]
 
 
-def _solve(terms: list[Floats], *, clusters: Clusters, n_items: int, confidence: float) -> Profile:
-    m2, m3, m4, v1, v2 = terms
-    matrix = np.array([[m2.sum(), m3.sum()], [m3.sum(), m4.sum()]])
-    scale = matrix[0, 0] * matrix[1, 1]
-    det = matrix[0, 0] * matrix[1, 1] - matrix[0, 1] ** 2
-    if n_items == 0 or scale <= 0 or det <= _SINGULAR * scale:
+def _powers(ks: Floats, ns: Floats, guess: Floats) -> list[Floats]:
+    """Return unbiased estimates of ``((S - g) / (1 - g))**p`` for p = 0..4, shape (items,)."""
+    moments = [np.ones_like(ks), *(falling_moment(ks, ns, p) for p in range(1, _HIGHEST + 1))]
+    return [
+        sum(
+            (math.comb(p, j) * (-guess) ** (p - j) * moments[j] for j in range(p + 1)),
+            start=np.zeros_like(ks),
+        )
+        / (1 - guess) ** p
+        for p in range(_HIGHEST + 1)
+    ]
+
+
+def _solve(
+    alone: list[Floats],
+    joint: list[Floats],
+    *,
+    clusters: Clusters,
+    n_items: int,
+    confidence: float,
+) -> Profile:
+    line = _fit(alone, joint, _LINE)
+    if n_items == 0 or line is None:
         reason = (
             "no items with at least 4 source replies"
             if n_items == 0
@@ -140,20 +165,17 @@ def _solve(terms: list[Floats], *, clusters: Clusters, n_items: int, confidence:
             confidence=confidence,
             n_items=n_items,
         )
-        return Profile(lost, lost, lost, math.nan)
-    inverse = np.array([[matrix[1, 1], -matrix[0, 1]], [-matrix[0, 1], matrix[0, 0]]]) / det
-    coefficients = inverse @ np.array([v1.sum(), v2.sum()])
-    b1, b2 = coefficients
-    residuals = np.stack([v1 - b1 * m2 - b2 * m3, v2 - b1 * m3 - b2 * m4])
-    influence = inverse @ residuals
-    n_effective = float(m2.sum() ** 2 / (m2**2).sum())
+        return Profile(lost, lost, lost, lost, math.nan, math.nan)
+    square = alone[2]
+    n_effective = float(square.sum() ** 2 / (square**2).sum())
 
-    def estimate(weights: tuple[float, float]) -> Estimate:
+    def estimate(fit: tuple[Floats, Floats], weights: tuple[float, ...], n: float) -> Estimate:
+        coefficients, influence = fit
         row = np.asarray(weights)
         value = float(row @ coefficients)
         part = row @ influence
         se = math.sqrt(float(part @ part))
-        half = t_quantile(confidence, n_effective) * se
+        half = t_quantile(confidence, n) * se
         return Estimate(
             value=value,
             low=value - half,
@@ -163,22 +185,60 @@ def _solve(terms: list[Floats], *, clusters: Clusters, n_items: int, confidence:
             interval="delta",
             confidence=confidence,
             n_items=n_items,
-            n_effective=n_effective,
+            n_effective=n,
             influence=part,
             clusters=clusters.labels,
         )
 
-    curvature = estimate((0.0, 1.0))
+    curvature = estimate(line, (0.0, 1.0), n_effective)
+    with_floor = _fit(alone, joint, _WITH_FLOOR)
+    if with_floor is None:
+        floor = Estimate.missing(
+            "source rates vary too little to tell a floor from a slope",
+            estimator="profile",
+            interval="delta",
+            confidence=confidence,
+            n_items=n_items,
+        )
+        floor_p = math.nan
+    else:
+        floor = estimate(with_floor, (1.0, 0.0, 0.0), float(np.count_nonzero(alone[0])))
+        floor_p = _one_sided_p(floor)
     return Profile(
-        estimate((1.0, 0.0)),
-        curvature,
-        estimate((1.0, 2 / 3)),
-        _two_sided_p(curvature, n_effective),
+        slope=estimate(line, (1.0, 0.0), n_effective),
+        curvature=curvature,
+        integral=estimate(line, (1.0, 2 / 3), n_effective),
+        floor=floor,
+        curvature_p=p_value(curvature),
+        floor_p=floor_p,
     )
 
 
-def _two_sided_p(estimate: Estimate, n_effective: float) -> float:
-    if estimate.se == 0 or n_effective <= 1:
+def _fit(
+    alone: list[Floats], joint: list[Floats], powers: tuple[int, ...]
+) -> tuple[Floats, Floats] | None:
+    """Return coefficients of the powers and their influences, None where they cannot be told."""
+    matrix = np.array([[alone[p + q].sum() for q in powers] for p in powers])
+    scale = np.sqrt(np.abs(np.diag(matrix)))
+    if not (np.diag(matrix) > 0).all():
+        return None
+    if abs(np.linalg.det(matrix / np.outer(scale, scale))) <= _SINGULAR:
+        return None
+    inverse = np.linalg.inv(matrix)
+    coefficients = inverse @ np.array([joint[p].sum() for p in powers])
+    residuals = np.stack(
+        [
+            joint[p] - sum(b * alone[p + q] for b, q in zip(coefficients, powers, strict=True))
+            for p in powers
+        ]
+    )
+    return coefficients, inverse @ residuals
+
+
+def _one_sided_p(estimate: Estimate) -> float:
+    two_sided = p_value(estimate)
+    if math.isnan(two_sided):
         return math.nan
-    se = estimate.se * math.sqrt(n_effective / (n_effective - 1))
-    return float(2 * stdtr(n_effective - 1, -abs(estimate.value) / se))
+    n = estimate.n_effective
+    se = estimate.se * math.sqrt(n / (n - 1))
+    return float(stdtr(n - 1, -estimate.value / se))

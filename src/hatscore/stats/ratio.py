@@ -235,7 +235,8 @@ def _spread_share(influence: Floats, n_effective: Floats) -> Floats:
     carriers = np.divide(
         square.sum(0) ** 2, fourth, out=np.zeros_like(fourth), where=fourth > _NOTHING
     )
-    return carriers / np.maximum(n_effective, 1.0)
+    share: Floats = carriers / np.maximum(n_effective, 1.0)
+    return share
 
 
 def _note(table: RatioTable, j: int) -> str:
