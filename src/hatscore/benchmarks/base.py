@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Benchmark",
+    "Bindable",
     "Checkable",
     "Finding",
     "FindingLevel",
@@ -162,5 +163,23 @@ class Checkable(Protocol):
 
         Faults do not raise: they come back as findings, all of them at once. Only data that
         cannot be found at all, or a wrong option, is an InputError.
+        """
+        ...
+
+
+@runtime_checkable
+class Bindable(Protocol):
+    """A benchmark of the user's own data, whose languages or version depend on the options."""
+
+    def bind(self, options: Mapping[str, str]) -> Benchmark:
+        """Return the benchmark as it is with these options.
+
+        Its `version` names the content of the data, so that a run is not continued with other
+        questions under the same path.
+
+        Raises
+        ------
+        InputError
+            The data is missing or faulty, or an option is wrong.
         """
         ...
