@@ -26,6 +26,8 @@ __all__ = ["BUILT_IN", "ENTRY_POINT_GROUP", "get_benchmark", "list_benchmarks"]
 ENTRY_POINT_GROUP = "hatscore.benchmarks"
 
 BUILT_IN: dict[str, tuple[str, str]] = {
+    "custom": ("hatscore.benchmarks.custom", "BENCHMARK"),
+    "eclektic": ("hatscore.benchmarks.eclektic", "BENCHMARK"),
     "mgsm": ("hatscore.benchmarks.mgsm", "MGSM"),
     "mgsm_v2": ("hatscore.benchmarks.mgsm", "MGSM_V2"),
     "mmlu_prox_lite": ("hatscore.benchmarks.mmlu_prox_lite", "BENCHMARK"),
