@@ -256,7 +256,7 @@ def _item(
     fields: Mapping[str, str],
 ) -> Item:
     labels = tuple(LETTERS[: len(question.options)])
-    accepted = tuple(letter for letter in also if letter in labels)
+    accepted = tuple(letter for letter in also if letter in labels and letter != gold.value)
     return Item(
         id=str(row),
         language=gold.language,
