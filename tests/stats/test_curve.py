@@ -38,12 +38,12 @@ def test_noise_is_taken_out_of_the_source_distribution():
 def test_bootstrap_interval_holds_the_truth_about_as_often_as_it_says():
     rng = np.random.default_rng(3)
     hits = 0
-    for _ in range(40):
+    for _ in range(25):
         s = rng.beta(1, 1, size=300)
         t = rng.binomial(10, 0.7 * s)
-        got = transfer_curve(rng.binomial(10, s), 10, t, 10, n_resamples=60, rng=rng)
+        got = transfer_curve(rng.binomial(10, s), 10, t, 10, n_resamples=40, rng=rng)
         hits += got.integral_low <= 0.7 <= got.integral_high
-    assert hits >= 33
+    assert hits >= 20
 
 
 def test_unequal_numbers_of_replies_and_missing_cells():

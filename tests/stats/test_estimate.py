@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 
 from hatscore.errors import InputError
 from hatscore.stats import Estimate, combine, difference, hat_score, hat_scores, mean, simulate
+from hatscore.stats.estimate import contrast, p_value, weighted_mean
 
 
 @pytest.fixture
@@ -65,3 +67,55 @@ def test_weights_must_match(pair):
         combine(pair, [1.0])
     with pytest.raises(InputError, match="at least one"):
         mean([])
+
+
+def test_weighted_mean_and_contrast(pair):
+    a, b = pair
+    assert weighted_mean(pair, [3, 1]).value == pytest.approx((3 * a.value + b.value) / 4)
+    assert contrast([a], [b]).value == pytest.approx(a.value - b.value)
+    assert contrast([a, b], [b]).se == pytest.approx(
+        np.sqrt(((a.influence / 2 - b.influence / 2) ** 2).sum())
+    )
+    with pytest.raises(InputError, match="must not be negative"):
+        weighted_mean(pair, [1, -1])
+    with pytest.raises(InputError, match="both sides"):
+        contrast([a], [])
+
+
+def test_scaling_all_clusters_changes_nothing():
+    once = hat_score([9, 5, 2, 7], 10, [8, 3, 1, 6], 10, groups=list("abcd"))
+    twice = hat_score([9, 5, 2, 7] * 2, 10, [8, 3, 1, 6] * 2, 10, groups=list("abcd") * 2)
+    assert (twice.value, twice.low, twice.high) == pytest.approx((once.value, once.low, once.high))
+
+
+def test_json_round_trip_keeps_every_field(pair):
+    unbounded = hat_score([10, 5, 0], 10, [8, 3, 1], 10)
+    lost = hat_score([0, 0], 10, [1, 1], 10)
+    for before in (*pair, unbounded, lost):
+        after = Estimate.from_dict(json.loads(json.dumps(before.to_dict(), allow_nan=False)))
+        for name in before.__slots__:
+            old, new = getattr(before, name), getattr(after, name)
+            if name == "clusters":
+                assert list(new) == [str(c) for c in old]
+            elif name == "influence":
+                np.testing.assert_array_equal(new, old)
+            else:
+                assert new == old or (math.isnan(new) and math.isnan(old))
+
+
+def test_json_of_something_else_is_refused(pair):
+    plain = pair[0].to_dict()
+    with pytest.raises(InputError, match="missing or unknown: value"):
+        Estimate.from_dict({k: v for k, v in plain.items() if k != "value"})
+    with pytest.raises(InputError, match="field se holds 'much'"):
+        Estimate.from_dict({**plain, "se": "much"})
+    with pytest.raises(InputError, match="influences for"):
+        Estimate.from_dict({**plain, "influence": [1.0]})
+
+
+def test_p_value_is_two_sided():
+    data = simulate(300, slopes=0.5, source=(1, 1), rng=np.random.default_rng(1))
+    got = hat_score(data.k_source, 10, data.k_target[:, 0], 10)
+    assert p_value(got) < 1e-6
+    assert p_value(got, null=got.value) == pytest.approx(1)
+    assert p_value(got, null=got.low) == pytest.approx(0.05, abs=0.02)
