@@ -199,24 +199,26 @@ def read_hub_layout(directory: Path, config: str, split: str) -> list[dict[str, 
         raise MissingExtraError("hub", f"reading {directory} in the layout of the hub") from error
     path = str(directory.resolve())  # a relative one could be taken for a name on the hub
     try:
-        with _quiet(datasets), TemporaryDirectory() as scratch:
-            listed = config in datasets.get_dataset_config_names(path)
-            rows = datasets.load_dataset(
-                path,
-                name=config if listed else None,
-                data_dir=None if listed else config,
-                split=split,
-                # Read once and forgotten: no second copy stays in the user's cache.
-                cache_dir=scratch,
-                keep_in_memory=True,
-            )
-            return [dict(row) for row in rows.to_list()]
+        try:
+            return _rows(datasets, path, name=config, split=split)
+        except ValueError as error:
+            if "BuilderConfig" not in str(error):
+                raise
+            # No card lists the configuration: the subdirectory of that name may have it.
+            return _rows(datasets, path, data_dir=config, split=split)
     except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
         raise ReaderError(
             f"{directory}: the split {split!r} of {config!r} cannot be read in the layout of the "
             f"hub ({_first_line(error)}): expected a README.md that lists the configuration, or "
             f"a subdirectory {config}/ with parquet or JSON lines files"
         ) from error
+
+
+def _rows(datasets: Any, path: str, **part: str) -> list[dict[str, Any]]:
+    """Read once and forget: no second copy stays in the user's cache."""
+    with _quiet(datasets), TemporaryDirectory() as scratch:
+        rows = datasets.load_dataset(path, cache_dir=scratch, keep_in_memory=True, **part)
+        return [dict(row) for row in rows.to_list()]
 
 
 @contextmanager
