@@ -364,7 +364,7 @@ def _table(files: Mapping[str, ProxFile], *, complete: bool) -> Iterator[Finding
         if set(letters) <= set(ALSO_RIGHT.get(row, "")):
             text = (
                 f"row {row}: an option has the text of the right one ({where}); "
-                f"{' and '.join(letters)} counts as right in every language"
+                f"accepted in every language: {' and '.join(letters)}"
             )
             yield Finding("info", text, row=str(row))
         else:
@@ -378,8 +378,8 @@ def _table(files: Mapping[str, ProxFile], *, complete: bool) -> Iterator[Finding
             letters = "".join(sorted(set().union(*found.get(row, {}).values())))
             if missing := "".join(sorted(set(known) - set(letters))):
                 text = (
-                    f"row {row}: {' and '.join(missing)} counts as right, but no language has the "
-                    f"text of the right option there: not the pinned revision"
+                    f"row {row}: {' and '.join(missing)} is accepted, but no language has the text "
+                    f"of the right option there: not the pinned revision"
                 )
                 yield Finding("fault", text, row=str(row))
 
