@@ -18,7 +18,9 @@ __all__ = ["main"]
 
 COMMANDS = {
     "benchmarks": "What can be asked: versions, languages, licences.",
+    "compare": "Compare two models, paired on items; gates for pipelines.",
     "demo": "Measure a small real model on this machine and write the page.",
+    "judge": "Let models judge stored replies.",
     "report": "Write the page and the figures.",
     "run": "Sample a model, then score and report.",
     "score": "Print the scores of runs.",

@@ -33,6 +33,6 @@ def read_graded(paths: Sequence[str], *, names: str, count: str) -> Outcomes:
     if not outcomes.frame.height:
         raise InputError(
             f"{', '.join(map(str, paths))}: no item has replies in its source language yet, "
-            "so nothing can be scored"
+            f"so nothing can be scored{''.join(f'; {note}' for note in outcomes.notes)}"
         )
     return outcomes

@@ -96,6 +96,10 @@ EXIT_INCOMPLETE = 1
     show_default=True,
     help="Requests in all for one that fails.",
 )
+@click.option(
+    "--judge", "judges", multiple=True, metavar="MODEL", help="Judge of free answers; repeatable."
+)
+@click.option("--judge-url", help="Address of the judges' server; default that of --base-url.")
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @grading_options
 def command(
@@ -107,6 +111,7 @@ def command(
     a model at any OpenAI-compatible server (see --base-url; its key is read from
     HATSCORE_API_KEY or OPENAI_API_KEY). The same command goes on where it stopped.
     """
+    from hatscore.cli.judge import judge_into
     from hatscore.cli.running import default_directory, sample_into
 
     requests = [_request(model, given) for model in models]
@@ -120,6 +125,9 @@ def command(
     complete = True
     for request, directory in zip(requests, directories, strict=True):
         complete &= sample_into(request, directory, quiet=given["quiet"]).complete
+        if given["judges"]:
+            url = given["judge_url"] or given["base_url"]
+            complete &= judge_into(directory, given["judges"], base_url=url, quiet=given["quiet"])
     if complete:
         show_results(directories, names=names, count=count)
         return 0

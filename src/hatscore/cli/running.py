@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hatscore.benchmarks import get_benchmark
+from hatscore.benchmarks.base import Bindable
 from hatscore.cli.progress import show_progress
 from hatscore.errors import InputError, UnknownNameError
 from hatscore.languages import check_language
@@ -168,6 +169,9 @@ def _check_options(benchmarks: Sequence[Benchmark], options: Mapping[str, str]) 
 
 
 def _load(benchmark: Benchmark, request: Request) -> tuple[BenchmarkPlan, list[Item]]:
+    options = {k: v for k, v in request.options.items() if k in benchmark.options}
+    if isinstance(benchmark, Bindable):
+        benchmark = benchmark.bind(options)
     asked = request.languages or benchmark.languages
     languages = [check_language(tag, benchmark.languages) for tag in asked]
     source = check_language(
@@ -179,7 +183,6 @@ def _load(benchmark: Benchmark, request: Request) -> tuple[BenchmarkPlan, list[I
             f"{benchmark.name}: the only language asked for is the source ({source}); "
             "name at least one other with -l"
         )
-    options = {k: v for k, v in request.options.items() if k in benchmark.options}
     items = benchmark.load(
         languages=everything,
         source_language=source,

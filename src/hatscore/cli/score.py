@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from hatscore.cli.options import grading_options, interval_options
 
-__all__ = ["command", "print_scores"]
+__all__ = ["command"]
 
 FORMATS = ("table", "json", "csv", "md", "latex")
 
@@ -21,26 +23,28 @@ FORMATS = ("table", "json", "csv", "md", "latex")
     show_default=True,
     help="How to print; json is one document and nothing else.",
 )
+@click.option(
+    "--save",
+    type=click.Path(dir_okay=False),
+    help="Also write the scores with their influence (.json or .parquet) for `compare`.",
+)
 @grading_options
 @interval_options
-def command(paths: tuple[str, ...], style: str, names: str, count: str, confidence: float) -> None:
+def command(paths: tuple[str, ...], style: str, save: str | None, **given: Any) -> None:
     """Print the scores of runs: a row per language and the macro average.
 
     PATH is a directory written by `hatscore run`, or a Parquet file of outcomes.
     """
-    print_scores(paths, style=style, names=names, count=count, confidence=confidence)
-
-
-def print_scores(
-    paths: tuple[str, ...], *, style: str, names: str, count: str, confidence: float
-) -> None:
-    """Read, measure and print."""
     from hatscore.cli.reading import read_graded
     from hatscore.report import render_table, to_csv, to_json, to_latex, to_markdown
     from hatscore.scoring import measurements, tabulate
 
-    outcomes = read_graded(paths, names=names, count=count)
-    found = measurements(outcomes, confidence=confidence)
+    outcomes = read_graded(paths, names=given["names"], count=given["count"])
+    found = measurements(outcomes, confidence=given["confidence"])
+    if save is not None:
+        from hatscore.archive import write_scores
+
+        write_scores(found, save)
     if style == "table":
         click.echo(render_table(found, outcomes), nl=False)
         return

@@ -1,0 +1,114 @@
+"""Scores with their influence as a file: compared later without the replies or the counts."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from hatscore._version import __version__
+from hatscore.errors import InputError, ReaderError
+from hatscore.scoring import Measurement
+from hatscore.stats import Estimate
+
+__all__ = ["is_archive", "read_scores", "write_scores"]
+
+_KIND = "hatscore-scores"
+_KEYS = ("model", "benchmark", "language")
+
+
+def write_scores(found: list[Measurement], path: str | Path) -> None:
+    """Write measurements with the influence of every cluster: JSON, or Parquet by the suffix.
+
+    Raises
+    ------
+    InputError
+        Another suffix than ``.json`` or ``.parquet``.
+    """
+    where = Path(path)
+    rows: list[dict[str, Any]] = [
+        {
+            "model": m.model,
+            "benchmark": m.benchmark,
+            "language": m.language,
+            "curvature_p": None if math.isnan(m.curvature_p) else m.curvature_p,
+            "scores": {name: e.to_dict() for name, e in m.scores.items()},
+        }
+        for m in found
+    ]
+    if where.suffix == ".json":
+        document = {"kind": _KIND, "hatscore": __version__, "measurements": rows}
+        where.write_text(json.dumps(document, allow_nan=False), encoding="utf-8")
+    elif where.suffix == ".parquet":
+        flat = [
+            {**{k: row[k] for k in _KEYS}, "curvature_p": row["curvature_p"], "score": name}
+            | {"estimate": json.dumps(plain, allow_nan=False)}
+            for row in rows
+            for name, plain in row["scores"].items()
+        ]
+        schema = dict.fromkeys([*_KEYS, "score", "estimate"], pl.String())
+        frame = pl.DataFrame(flat, schema={**schema, "curvature_p": pl.Float64()})
+        frame.write_parquet(where, metadata={"kind": _KIND})
+    else:
+        raise InputError(f"{where}: scores are written as .json or .parquet")
+
+
+def is_archive(path: str | Path) -> bool:
+    """Say whether the file at `path` was written by `write_scores`, by its content."""
+    where = Path(path)
+    if not where.is_file():
+        return False
+    with where.open("rb") as file:
+        head = file.read(200)
+    if head.startswith(b"PAR1"):
+        try:
+            return pl.read_parquet_metadata(where).get("kind") == _KIND
+        except pl.exceptions.PolarsError:
+            return False
+    return f'"kind": "{_KIND}"'.encode() in head
+
+
+def read_scores(path: str | Path) -> list[Measurement]:
+    """Return what `write_scores` wrote.
+
+    Raises
+    ------
+    ReaderError
+        The file is missing or not one of ours; the message names it.
+    """
+    where = Path(path)
+    if not is_archive(where):
+        raise ReaderError(f"{where}: no scores; expected a file written by `hatscore score --save`")
+    try:
+        if where.suffix == ".parquet":
+            return _from_parquet(where)
+        rows = json.loads(where.read_text(encoding="utf-8"))["measurements"]
+        return [
+            Measurement(
+                row["model"],
+                row["benchmark"],
+                row["language"],
+                {name: Estimate.from_dict(plain) for name, plain in row["scores"].items()},
+                math.nan if row["curvature_p"] is None else float(row["curvature_p"]),
+            )
+            for row in rows
+        ]
+    except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
+        raise ReaderError(f"{where}: damaged scores: {error}") from error
+
+
+def _from_parquet(where: Path) -> list[Measurement]:
+    frame = pl.read_parquet(where)
+    found = []
+    for (model, benchmark, language), part in frame.group_by(_KEYS, maintain_order=True):
+        scores = {
+            name: Estimate.from_dict(json.loads(text))
+            for name, text in part.select("score", "estimate").iter_rows()
+        }
+        p = part["curvature_p"][0]
+        curvature_p = math.nan if p is None else float(p)
+        found.append(Measurement(str(model), str(benchmark), str(language), scores, curvature_p))
+    return found
