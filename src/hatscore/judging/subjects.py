@@ -76,7 +76,7 @@ def readable_answer(reply: Reply, gold: Gold) -> tuple[Status | None, str]:
     try:
         return grade(reply, gold).status, ""
     except InputError:  # how grade() says that this one has to go to a judge
-        return None, clean_reply(reply.text)
+        return None, clean_reply(reply.text).strip()
 
 
 def judged_replies(store: Store) -> Iterator[Judgeable]:

@@ -10,6 +10,7 @@ import polars as pl
 from hatscore.errors import InputError, UnknownNameError
 from hatscore.grading import grade
 from hatscore.grading.answer import NameMode
+from hatscore.judging import Judged, ReplyKey, read_verdicts
 from hatscore.outcomes import SCHEMA, STATUS_COLUMNS, Outcomes
 from hatscore.sampling.run import CONFIG_NAME, Run
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["COUNTABLE", "FORMAT", "OPTIONS", "benchmark_label", "check_count", "read", "sniff"]
 
 FORMAT = "hatscore"
-OPTIONS = ("names", "count")
+OPTIONS = ("names", "count", "judges")
 COUNTABLE = ("unparsed", "empty", "truncated", "refused")
 _ALWAYS = frozenset({"correct", "wrong"})
 _TOKENS = ("input_tokens", "output_tokens", "reasoning_tokens")
@@ -46,7 +47,13 @@ def sniff(path: Path) -> bool:
     return (path / CONFIG_NAME).is_file()
 
 
-def read(path: Path, *, names: NameMode = "lenient", count: str = ",".join(COUNTABLE)) -> Outcomes:
+def read(
+    path: Path,
+    *,
+    names: NameMode = "lenient",
+    count: str = ",".join(COUNTABLE),
+    judges: str = "",
+) -> Outcomes:
     """Grade the stored replies of a run.
 
     Parameters
@@ -59,6 +66,8 @@ def read(path: Path, *, names: NameMode = "lenient", count: str = ",".join(COUNT
     count
         Comma-separated statuses that count in n as not correct, beside correct and wrong; the
         default counts unparsed, empty, truncated and refused. ``answered`` counts none of them.
+    judges
+        Comma-separated judges whose stored verdicts count; empty takes all that have given any.
 
     Raises
     ------
@@ -70,6 +79,8 @@ def read(path: Path, *, names: NameMode = "lenient", count: str = ",".join(COUNT
     if names not in get_args(NameMode):
         raise UnknownNameError("way to match names", str(names), get_args(NameMode))
     counted = _ALWAYS | check_count(count)
+    panel = [part.strip() for part in judges.split(",") if part.strip()] or None
+    judged: Judged | None = None
     cells: dict[tuple[str, str, str], _Totals] = {}
     with Run.open(path) as run:
         config = run.config
@@ -79,7 +90,13 @@ def read(path: Path, *, names: NameMode = "lenient", count: str = ",".join(COUNT
             cell = cells.get(key)
             if cell is None:
                 cell = cells[key] = _Totals(item)
-            cell.statuses[grade(response.reply, item.gold, names=names).status] += 1
+            if item.gold.kind == "judge":
+                judged = judged or read_verdicts(path, panel)
+                # a reply that came since then is still to be judged
+                status = judged.statuses.get(ReplyKey(*key, response.repeat), "judge_unparsed")
+            else:
+                status = grade(response.reply, item.gold, names=names).status
+            cell.statuses[status] += 1
             for name in _TOKENS:
                 tokens = getattr(response, name)
                 if tokens is not None:
@@ -91,9 +108,8 @@ def read(path: Path, *, names: NameMode = "lenient", count: str = ",".join(COUNT
     ]
     has_names = any(cell.item.gold.kind == "name" for cell in cells.values())
     frame = pl.DataFrame(rows, schema={**SCHEMA, "gold": pl.String}, orient="row")
-    return Outcomes.from_frame(
-        frame, notes=_notes(config, stored, names=names, count=count, has_names=has_names)
-    )
+    notes = _notes(config, stored, names=names, count=count, has_names=has_names)
+    return Outcomes.from_frame(frame, notes=[*notes, *(judged.notes if judged else ())])
 
 
 def check_count(count: str) -> frozenset[str]:
