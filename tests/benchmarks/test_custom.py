@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from fractions import Fraction
 
 import polars as pl
 import pytest
@@ -172,10 +173,9 @@ def test_numbers_are_one_text_in_all_languages(table):
 @given(st.fractions(max_denominator=400, min_value=-(10**9), max_value=10**9))
 def test_plain_numbers_keep_their_value(value):
     text = _plain(str(value))
-    from fractions import Fraction
-
     assert Fraction(text) == value
-    assert extract_number(f"Answer: {text}") == value
+    if not re.fullmatch(r"-?[1-9][0-9]{0,2}\.[0-9]{3}", text):  # then it is a fault of the table
+        assert extract_number(f"Answer: {text}") == value
 
 
 def test_source_language_per_item(table):
@@ -269,6 +269,9 @@ def test_faults_of_numbers(table):
     assert found[0].startswith("line 3: item 1: the answer is 13 in de, but 12 in en on line 2")
     assert found[1].startswith("line 4: answer '1,234' can be read in several ways")
     assert len(found) == 2
+    (fault,) = faults(table("item,language,question,answer\n1,en,q,12.345\n", "x.csv"))
+    assert fault.startswith("line 2: answer '12.345': in a reply, three places")
+    assert not faults(table("item,language,question,answer\n1,en,q,0.345\n", "x.csv"))
     (fault,) = faults(
         {**table("item,language,question,answer\n1,en,q,x\n", "x.csv"), "kind": "number"}
     )

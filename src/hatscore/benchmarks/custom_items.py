@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from hatscore.benchmarks.custom_table import Fault
 from hatscore.errors import InputError
 from hatscore.grading.answer import Gold
+from hatscore.grading.number import parse_number
 from hatscore.languages import name as language_name
 
 if TYPE_CHECKING:
@@ -161,6 +162,13 @@ def _faults_of(row: Row, kind: Kind) -> Iterator[Fault]:
         yield Fault(
             row.where,
             f"answer {row.answer!r} {what}: write 1234, -1.5 or 3/4, or say --set kind=name",
+            row.language,
+        )
+    elif kind == "number" and parse_number(_folded(row.answer)) != Fraction(_folded(row.answer)):
+        yield Fault(
+            row.where,
+            f"answer {row.answer!r}: in a reply, three places behind a mark are taken for "
+            "thousands; round it to two, or say --set kind=name",
             row.language,
         )
     if kind != "choice":
