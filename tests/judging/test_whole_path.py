@@ -189,7 +189,9 @@ def test_a_table_of_ones_own(tmp_path, model_server, capsys):
         "-q",
     )
     assert code == 0, capsys.readouterr()
-    scores = {r["language"]: r["hat"] for r in measure(read(tmp_path / "run")).to_dicts()}
+    outcomes = read(tmp_path / "run")
+    assert outcomes.frame["benchmark"].unique().to_list() == ["custom(data=mine.csv)"]
+    scores = {r["language"]: r["hat"] for r in measure(outcomes).to_dicts()}
     assert scores["de"] == pytest.approx(1)
     assert scores["sw"] == pytest.approx(0)
     assert run("benchmarks") == 0

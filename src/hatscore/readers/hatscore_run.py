@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import polars as pl
@@ -16,7 +17,6 @@ from hatscore.sampling.run import CONFIG_NAME, Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from hatscore.sampling.config import BenchmarkPlan, RunConfig
     from hatscore.sampling.store import StoredItem
@@ -132,10 +132,16 @@ def check_count(count: str) -> frozenset[str]:
 
 
 def benchmark_label(plan: BenchmarkPlan) -> str:
-    """Return the benchmark's name with its options: other options are other questions."""
+    """Return the benchmark's name with its options: other options are other questions.
+
+    Of a file of the user's only the name is shown, where it lies is nobody's business.
+    """
     if not plan.options:
         return plan.name
-    options = ",".join(f"{name}={value}" for name, value in sorted(plan.options.items()))
+    shown = {
+        name: Path(value).name if name == "data" else value for name, value in plan.options.items()
+    }
+    options = ",".join(f"{name}={value}" for name, value in sorted(shown.items()))
     return f"{plan.name}({options})"
 
 
