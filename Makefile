@@ -36,7 +36,7 @@ format: .venv/ready-test
 	@touch $@
 
 .venv/ready-test: .venv/bin/python pyproject.toml constraints.txt
-	$(PIP) --editable '.[local,test]'
+	$(PIP) --editable '.[test]'
 	@touch $@ .venv/ready-local
 
 clean:
