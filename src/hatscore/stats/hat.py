@@ -34,6 +34,7 @@ Estimator = Literal["corrected", "plugin"]
 Interval = Literal["fieller", "delta", "bootstrap"]
 
 _PAIR = 2
+_BLOCK = 200_000
 _ONE_REPLY = (
     "one source reply per item: only the plug-in exists, "
     "and it equals the conditional transfer score"
@@ -177,19 +178,33 @@ def hat_scores(
     used: Estimator = estimator
     if whole and len(ns) and ns.max() == 1:
         used, note = "plugin", _ONE_REPLY
-    parts = slope_parts(
-        ks[:, None], ns[:, None], kt, nt, chance=check_chance(chance, len(ks)), estimator=used
-    )
+    guess = check_chance(chance, len(ks))
     clusters = Clusters.of(groups, len(ks))
-    results = ratio_estimates(
-        slope_table(parts, clusters=clusters, interval=interval, confidence=confidence, rng=rng),
-        clusters=clusters,
-        estimator=used,
-        interval=interval,
-        confidence=confidence,
-        why_missing=_NEVER if used == "plugin" or not (ks > 0).any() else _NEVER_TWICE,
-        reliability=parts.reliability() if used == "corrected" else None,
-    )
+    why_missing = _NEVER if used == "plugin" or not (ks > 0).any() else _NEVER_TWICE
+    # resamples are shared by all targets; otherwise a few columns at a time stay in the cache
+    width = kt.shape[1] if interval == "bootstrap" else max(1, _BLOCK // max(len(ks), 1))
+    results: list[Estimate] = []
+    for start in range(0, kt.shape[1], max(width, 1)):
+        columns = slice(start, start + width)
+        parts = slope_parts(
+            ks[:, None],
+            ns[:, None],
+            kt[:, columns],
+            nt[:, columns],
+            chance=guess,
+            estimator=used,
+        )
+        results += ratio_estimates(
+            slope_table(
+                parts, clusters=clusters, interval=interval, confidence=confidence, rng=rng
+            ),
+            clusters=clusters,
+            estimator=used,
+            interval=interval,
+            confidence=confidence,
+            why_missing=why_missing,
+            reliability=parts.reliability() if used == "corrected" else None,
+        )
     return [_with_note(e, note) for e in results] if note else results
 
 
