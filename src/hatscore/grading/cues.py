@@ -40,10 +40,11 @@ _NOT_BEFORE = r"(?<![^\W\d_])(?<![\u0900-\u0963\u0966-\u0dff])"
 # The visarga (\u0903, \u0983) is written for a colon after a word.
 _NOT_AFTER = r"(?![^\W\d_]|[\u0900-\u0902\u0904-\u0963\u0966-\u0982\u0984-\u0dff])"
 
-_WORD = r"[^\s\d:.,;!?=(){}\[\]<>。、，|*_\"“”«»]{1,24}"
+_WORD = r"[^\s\d:.,;!?=(){}\[\]<>。、，|*_\"“”«»]{1,24}+"
 _BRACKET = r"(?:\([^()\n\d]{4,40}\))?"
 _SEPARATOR = r"(?:[:∶︰ঃः]|={1,3}>?|-{1,2}>|[→⇒]|[–—―]+|-{1,2}(?=\s))"
 _LINK_SPAN = 120
+_MOST_CUES = 100
 _LINE_OR_DIGIT = re.compile(r"[\n\d]")
 
 Kind = Literal["separator", "copula", "tag", "bare"]
@@ -96,21 +97,18 @@ def words_pattern(words: tuple[str, ...]) -> str:
     """
     whole, open_end, anywhere = [], [], []
     for word in words:
-        piece = re.escape(word).replace(r"\ ", r"[ \t]+")
         if not spaced(word[0]):
-            anywhere.append(piece)
+            anywhere.append(word)
         elif "\uac00" <= word[-1] <= "\ud7a3":
-            open_end.append(piece)
+            open_end.append(word)
         else:
-            whole.append(piece)
+            whole.append(word)
     parts = []
     if whole:
-        parts.append(f"{_NOT_BEFORE}(?:{'|'.join(whole)}){_NOT_AFTER}")
-    if open_end:
-        parts.append("|".join(open_end))
-    if anywhere:
-        parts.append("|".join(anywhere))
-    return f"(?:{'|'.join(parts)})" if parts else "(?!)"
+        parts.append(f"{_NOT_BEFORE}{_tree(whole)}{_NOT_AFTER}")
+    parts += (_tree(group) for group in (open_end, anywhere) if group)
+    pattern = "|".join(parts).replace(r"\ ", r"[ \t]+")
+    return f"(?:{pattern})" if parts else "(?!)"
 
 
 def present(low: str, words: Iterable[str]) -> tuple[str, ...]:
@@ -161,7 +159,7 @@ def _links() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
         f"{opening}(?:(?P<words>(?:{_WORD}[ \t,]+){{0,6}}?){DECORATION}(?P<copula>{by_space})"
         rf"|(?P<gap>[^\s\d:。、，]{{0,20}}?){attached})(?:{DECORATION}{_SEPARATOR})?"
     )
-    distant = re.compile(f"(?:[ \t]*{_WORD}){{1,6}}[ \t]*{_BRACKET}{DECORATION}{_SEPARATOR}")
+    distant = re.compile(f"[ \t]*{_WORD}(?:[ \t]+{_WORD}){{0,5}}[ \t]*{_BRACKET}{DECORATION}{_SEPARATOR}")
     return separator, copula, distant
 
 
@@ -183,6 +181,9 @@ def answer_cues(text: str, low: str) -> list[Cue]:
     spans = [match.span() for match in latin.finditer(low)]
     if not low.isascii() and (words := present(low, others)):
         spans += (match.span() for match in _finder(words).finditer(low))
+    if len(spans) > _MOST_CUES:
+        # A text full of such words announces nothing: the ends are enough.
+        spans = sorted(spans)[: _MOST_CUES // 4] + sorted(spans)[-_MOST_CUES:]
     cues = [
         cue
         for start, end in spans

@@ -50,6 +50,7 @@ _TURN_END = re.compile(
     re.IGNORECASE,
 )
 _BOX = re.compile(r"\\f?boxed\s{0,3}(?:\{|(?=[-−]?\d))")
+_MOST_BOXES = 50
 _BRACE = re.compile(r"[{}]")
 # What may follow a cue on a line that says nothing.
 _BLANK = " \t*_`~\"'“”()[]{}<>$\\|#.:✅"
@@ -220,7 +221,7 @@ def boxes(text: str) -> Iterator[str]:
     """Yield the contents of the LaTeX boxes of `text`, last first, with balanced braces."""
     if "boxed" not in text:
         return
-    for match in reversed(list(_BOX.finditer(text))):
+    for match in reversed(list(_BOX.finditer(text))[-_MOST_BOXES:]):
         begin = match.end()
         if not match[0].endswith("{"):
             yield text[begin : begin + 60].split("\n", 1)[0]
