@@ -17,7 +17,6 @@ import time
 import warnings
 
 import numpy as np
-import pandas as pd
 import polars as pl
 import scipy.stats
 
@@ -63,7 +62,7 @@ METRICS = {
 }
 
 
-def peer(table: pd.DataFrame, cells, rng):
+def peer(table, cells, rng):
     """What one writes first: merge source and target, then bootstrap every metric."""
     source = table[table.language == "en"].set_index(["model", "item"])
     found = {}

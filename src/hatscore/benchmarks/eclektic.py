@@ -84,6 +84,7 @@ class Eclektic:
 
     name: str = "eclektic"
     title: str = "Facts known to one language's Wikipedia, asked in twelve languages"
+    n_items: int = 384
     licence: str = "of the data not established; prompts Apache-2.0"
     source: str = f"arXiv 2502.21228 (Google); {HOME}"
     languages: tuple[str, ...] = LANGUAGES

@@ -81,6 +81,7 @@ class Mgsm:
         self.name = edition.name
         self.version = f"{_VERSION}+{edition.data.hub.revision[:12]}"
         self.title = edition.title
+        self.n_items = 250
         self.licence = edition.licence
         self.source = f"{edition.data.home}; prompts made here"
         self.languages = tuple(_prompts()[1])

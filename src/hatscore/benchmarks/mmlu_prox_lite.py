@@ -91,6 +91,7 @@ class MmluProxLite:
         self.name = "mmlu_prox_lite"
         self.version = f"{_VERSION}+{DATA.hub.revision[:12]}"
         self.title = "Expert questions with up to ten options, MMLU-ProX-Lite"
+        self.n_items = 588
         self.licence = "MIT"
         self.source = f"{DATA.home}; prompts made here"
         self.languages = tuple(_prompts())

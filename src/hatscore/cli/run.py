@@ -81,6 +81,7 @@ EXIT_INCOMPLETE = 1
 )
 @click.option("--difficulty", help="Short for --set difficulty=...")
 @click.option("--kind", help="Short for --set kind=...")
+@click.option("--data", help="Short for --set data=PATH: official files, or a table of your own.")
 @click.option("--concurrency", type=click.IntRange(min=1), help="Requests under way at once.")
 @click.option(
     "--timeout",
@@ -159,7 +160,7 @@ def _request(model: str, given: dict[str, Any]) -> Any:
     from hatscore.sampling import SamplingParams
 
     options = parse_pairs(given["pairs"], what="--set")
-    for name in ("difficulty", "kind"):
+    for name in ("difficulty", "kind", "data"):
         if given[name] is not None:
             options[name] = given[name]
     seeded = model.startswith("local") or given["send_seed"]

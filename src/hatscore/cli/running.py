@@ -130,7 +130,8 @@ def sample_into(request: Request, directory: Path, *, quiet: bool = False) -> Su
 
 def default_directory(model: str, benchmarks: Sequence[str], options: Mapping[str, str]) -> Path:
     """Return ``runs/`` and a name made of the model, the benchmarks and their options."""
-    parts = [model, *benchmarks, *(f"{k}-{v}" for k, v in sorted(options.items()))]
+    named = {k: Path(v).name if k == "data" else v for k, v in sorted(options.items())}
+    parts = [model, *benchmarks, *(f"{k}-{v}" for k, v in named.items())]
     slug = "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part).strip("-.") for part in parts)
     return Path("runs") / slug
 
