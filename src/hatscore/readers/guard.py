@@ -162,7 +162,7 @@ def _check_keys(frame: pl.DataFrame, *, pool: bool) -> None:
         f"{repeated.height} rows share their item with another row, first item {row['item']!r} in "
         f"{row['language']} of {row['model']} on {row['benchmark']}"
         f"{', repeat ' + row['repeat'] if row['repeat'] else ''} ({places}). "
-        + "If they are further replies to it, "
+        "If they are further replies to it, "
         + ("" if known else "say which column numbers them (repeat=COLUMN), or ")
         + "pool them (pool, --pool). If the ids do not name items, join by row order "
         "(item=@row) with a column of golds"
@@ -173,7 +173,7 @@ def _check_lengths(frame: pl.DataFrame) -> None:
     """Refuse sequences of different lengths: which row was lost cannot be known."""
     parts = ["model", "benchmark", "source_language", "language", "repeat"]
     lengths = frame.group_by(parts, maintain_order=True).agg(pl.len().alias("rows"))
-    for (model, benchmark, _), part in lengths.group_by(parts[:3], maintain_order=True):
+    for key, part in lengths.group_by(parts[:3], maintain_order=True):
         if part["rows"].n_unique() > 1:
             usual = part["rows"].mode().max()
             other = part.filter(pl.col("rows") != usual)
@@ -182,7 +182,7 @@ def _check_lengths(frame: pl.DataFrame) -> None:
                 for r in other.head(_SHOWN).iter_rows(named=True)
             )
             raise AlignmentError(
-                f"{model} on {benchmark}: items are joined by row order, but the languages have "
+                f"{key[0]!s} on {key[1]!s}: items are joined by row order, but the languages have "
                 f"different numbers of rows: {shown}, the others {usual}. "
                 "Which row is lost cannot be known; complete the file or leave the language out"
             )
@@ -197,11 +197,11 @@ def _check_counts(frame: pl.DataFrame, *, allow: bool) -> list[str]:
     group = [*_PART, "language"]
     most = per_item.with_columns(pl.col("rows").max().over(group).alias("most"))
     short = most.filter(pl.col("rows") < pl.col("most"))
-    for (model, benchmark, language), part in short.group_by(group, maintain_order=True):
+    for _, part in short.group_by(group, maintain_order=True):
         row = part.row(0, named=True)
         found.append(
-            f"{model} on {benchmark}: in {language} {part.height} items have fewer replies than "
-            f"others, first item {row['item']!r} with {row['rows']} of {row['most']} "
+            f"{row['model']} on {row['benchmark']}: in {row['language']} {part.height} items have "
+            f"fewer replies than others, first item {row['item']!r} with {row['rows']} of {row['most']} "
             f"({row['where']})"
         )
     return _accept(found, allow=allow)
