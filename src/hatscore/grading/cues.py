@@ -159,7 +159,9 @@ def _links() -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
         f"{opening}(?:(?P<words>(?:{_WORD}[ \t,]+){{0,6}}?){DECORATION}(?P<copula>{by_space})"
         rf"|(?P<gap>[^\s\d:。、，]{{0,20}}?){attached})(?:{DECORATION}{_SEPARATOR})?"
     )
-    distant = re.compile(f"[ \t]*{_WORD}(?:[ \t]+{_WORD}){{0,5}}[ \t]*{_BRACKET}{DECORATION}{_SEPARATOR}")
+    distant = re.compile(
+        f"[ \t]*{_WORD}(?:[ \t]+{_WORD}){{0,5}}[ \t]*{_BRACKET}{DECORATION}{_SEPARATOR}"
+    )
     return separator, copula, distant
 
 

@@ -65,7 +65,9 @@ _NOT_IN_WORD_BEFORE = rf"(?<![{_LATIN}0-9])(?<!\w[.\-])(?<![^\WlL]['’])"
 _NOT_IN_WORD_AFTER = (
     rf"(?![{_LATIN}0-9+#°′²³₀-₉^\u0300-\u036f]|['’](?![dt][iıuü]r)[^\W_]|-[^\W_]|_\w|[ ]?=)"
 )
-_NOT_IN_NATIVE_WORD = r"(?![^\W_]|[\u0900-\u0963\u0966-\u0dff])"
+# Vowel signs are no letters to `re`, but they are of the word.
+_SIGNS = "\u0900-\u0963\u0966-\u0dff\u0e30-\u0e3a\u0e45-\u0e4e"
+_NOT_IN_NATIVE_WORD = rf"(?![^\W_]|[{_SIGNS}])"
 _CLOSING = r"[ \t*_`~\"'”’»)\]}>$|]*"
 _END = re.compile(rf"{_CLOSING}(?:$|[\n.,;:!?)\]。，、；：！？।؟۔،…|/–—-])")
 _NEXT_WORD = re.compile(rf"{_CLOSING}([^\s\d.,;:!?()\[\]。、]+)")
@@ -219,7 +221,7 @@ def _patterns(labels: tuple[str, ...]) -> _Patterns:
     return _Patterns(
         anywhere=re.compile(
             rf"{inside}|{_NOT_IN_WORD_BEFORE}(?P<naked>{shaped}){_NOT_IN_WORD_AFTER}"
-            rf"|(?<![^\W_])(?<![\u0900-\u0dff])(?P<native>{native}){_NOT_IN_NATIVE_WORD}"
+            rf"|(?<![^\W_])(?<![{_SIGNS}])(?P<native>{native}){_NOT_IN_NATIVE_WORD}"
         ),
         here=re.compile(
             rf"(?<!\w[.])(?<![^\WlL]['’])(?:{inside}|(?P<naked>{shaped}){_NOT_IN_WORD_AFTER}"

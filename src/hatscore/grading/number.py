@@ -55,7 +55,7 @@ _MYRIAD = re.compile(r"[ ]?([万萬만億亿억])")
 # A sign belongs to the number if it touches it (a currency may stand between) and nothing that
 # could be subtracted from stands before. A dash is a sign only where it cannot be a dash.
 _SIGN = re.compile(
-    rf"(?:(?<![^\s(\[{{<$€£¥₹₩:=+*/×÷≈~≥≤>|\"'“«])[-−](?:{_CURRENCY}[ ]?)?"
+    rf"(?:(?<![\w)\]}}%°²³])[-−](?:{_CURRENCY}[ ]?)?"
     rf"|^[ ]?[-−–][ ]?(?:{_CURRENCY}[ ]?)?|[=≈:][ ]?[-−–][ ]?(?:{_CURRENCY}[ ]?)?)$"
 )
 _SIGN_SPAN = 12
@@ -305,13 +305,13 @@ def _with_myriads(text: str, value: Fraction, end: int) -> tuple[Fraction, int]:
     while unit:
         total += value * _MYRIADS[unit[1]]
         end = unit.end()
-        more = _NUMBER.match(text, end)
+        more = _NUMBER.match(text, end + text.startswith(" ", end))
         if not more or more["several"] or more.end() - end > _LONGEST:
             break
-        value, end = _digits(more)[0], more.end()
-        unit = _MYRIAD.match(text, end)
-        if not unit:
-            total += value
+        value = _digits(more)[0]
+        unit = _MYRIAD.match(text, more.end())
+        if not unit and more.start() == end:
+            total, end = total + value, more.end()
     return total, end
 
 
