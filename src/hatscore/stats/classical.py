@@ -64,10 +64,11 @@ def classical_scores(
     Returns
     -------
     dict
-        Keys `CLASSICAL`. Proportions have Wilson's interval for the effective number of trials,
-        estimated from the spread between and within clusters (see `intervals`); it stays inside
-        [0, 1] and has a width when every reply is right or wrong. The ratio has Fieller's, the
-        gap Student's from paired influences.
+        Keys `CLASSICAL`. Proportions of single replies have Wilson's interval, for as many
+        trials as the clusters are worth. Rates of repeated replies have Fieller's, joined with
+        the score region where failures are rare (see `intervals`), inside [0, 1]; the ratio has
+        Fieller's, the gap Student's from paired influences. All have a width when every reply
+        is right or wrong.
 
     Raises
     ------
@@ -86,7 +87,8 @@ def classical_scores(
     def score(
         name: str, numerator: Floats, denominator: Floats, floor: BinomialFloor | None
     ) -> list[Estimate]:
-        interval = "fieller" if floor is None else "wilson"
+        single = floor is not None and bool(np.isin(floor.target, (0.0, 1.0)).all())
+        interval = "wilson" if single else "fieller"
         table = ratio_table(
             numerator,
             denominator,
