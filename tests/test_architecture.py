@@ -30,7 +30,15 @@ ALLOWED = {
     "benchmarks": {"errors", "languages", "grading"},
     "sampling": {"errors", "_version", "benchmarks", "grading", "languages"},
     "judging": {"errors", "languages", "stats", "grading", "benchmarks", "sampling"},
-    "readers": {"errors", "outcomes", "grading", "benchmarks", "sampling", "judging"},
+    "readers": {
+        "errors",
+        "languages",
+        "outcomes",
+        "grading",
+        "benchmarks",
+        "sampling",
+        "judging",
+    },
     "report": {"errors", "_version", "languages", "stats", "outcomes", "scoring"},
     "cli": {
         "errors",
