@@ -173,7 +173,7 @@ def _check_lengths(frame: pl.DataFrame) -> None:
     """Refuse sequences of different lengths: which row was lost cannot be known."""
     parts = ["model", "benchmark", "source_language", "language", "repeat"]
     lengths = frame.group_by(parts, maintain_order=True).agg(pl.len().alias("rows"))
-    for key, part in lengths.group_by(parts[:3], maintain_order=True):
+    for _, part in lengths.group_by(parts[:3], maintain_order=True):
         if part["rows"].n_unique() > 1:
             usual = part["rows"].mode().max()
             other = part.filter(pl.col("rows") != usual)
@@ -182,8 +182,8 @@ def _check_lengths(frame: pl.DataFrame) -> None:
                 for r in other.head(_SHOWN).iter_rows(named=True)
             )
             raise AlignmentError(
-                f"{key[0]!s} on {key[1]!s}: items are joined by row order, but the languages have "
-                f"different numbers of rows: {shown}, the others {usual}. "
+                f"{part['model'][0]} on {part['benchmark'][0]}: items are joined by row order, but "
+                f"the languages have different numbers of rows: {shown}, the others {usual!s}. "
                 "Which row is lost cannot be known; complete the file or leave the language out"
             )
 
@@ -201,8 +201,8 @@ def _check_counts(frame: pl.DataFrame, *, allow: bool) -> list[str]:
         row = part.row(0, named=True)
         found.append(
             f"{row['model']} on {row['benchmark']}: in {row['language']} {part.height} items have "
-            f"fewer replies than others, first item {row['item']!r} with {row['rows']} of {row['most']} "
-            f"({row['where']})"
+            f"fewer replies than others, first item {row['item']!r} with "
+            f"{row['rows']} of {row['most']} ({row['where']})"
         )
     return _accept(found, allow=allow)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hatscore.outcomes import Outcomes
+import polars as pl
+
+from hatscore.outcomes import KEY, Outcomes
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -14,14 +16,23 @@ __all__ = ["FORMAT", "OPTIONS", "read", "sniff"]
 FORMAT = "parquet"
 OPTIONS: tuple[str, ...] = ()
 _MAGIC = b"PAR1"
+_COLUMNS = frozenset({*KEY, "source_language", "n", "k"})
 
 
 def sniff(path: Path) -> bool:
-    """Say whether `path` is a Parquet file, by its first bytes."""
+    """Say whether `path` is a Parquet file of outcomes, by its columns.
+
+    A damaged Parquet file is taken too, so that reading says what is wrong with it.
+    """
     if not path.is_file():
         return False
     with path.open("rb") as file:
-        return file.read(len(_MAGIC)) == _MAGIC
+        if file.read(len(_MAGIC)) != _MAGIC:
+            return False
+    try:
+        return set(pl.read_parquet_schema(path)) >= _COLUMNS
+    except pl.exceptions.PolarsError:
+        return True
 
 
 def read(path: Path) -> Outcomes:

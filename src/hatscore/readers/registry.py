@@ -1,24 +1,60 @@
-"""Which reader takes a path: by its content, never by its name."""
+"""Which reader takes a path: by its content, never by its name.
+
+A package adds a reader with an entry point in its ``pyproject.toml``::
+
+    [project.entry-points."hatscore.readers"]
+    ourlogs = "hatscore_ourlogs.reader"
+
+The object it names, usually a module, implements `Reader`. Plug-ins are asked after the built-in
+formats and before the table reader, which takes nearly everything.
+"""
 
 from __future__ import annotations
 
+from importlib.metadata import entry_points
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import polars as pl
 
 from hatscore.errors import InputError, ReaderError, UnknownNameError
 from hatscore.outcomes import Outcomes
-from hatscore.readers import hatscore_run, outcomes_parquet
+from hatscore.readers import (
+    every_eval_ever,
+    hatscore_run,
+    inspect_log,
+    lm_eval,
+    outcomes_parquet,
+    table,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from importlib.metadata import EntryPoint
 
-__all__ = ["READERS", "detect", "read", "read_parts"]
+__all__ = [
+    "ENTRY_POINT_GROUP",
+    "READERS",
+    "Reader",
+    "detect",
+    "option_names",
+    "read",
+    "read_all",
+]
+
+ENTRY_POINT_GROUP = "hatscore.readers"
 
 
 class Reader(Protocol):
     """A module that reads one format.
+
+    Options have one name in all readers: ``source``, ``map``, ``allow_missing``,
+    ``allow_golds``, ``pool``.
+
+    A module may also have ``read_many(paths, **options)``: several paths of its format on one
+    command line are then read as one log, so that a file per language is joined by the guard.
+    Without it every path is read alone, and two paths with the same model and benchmark are
+    refused. With ``REMOTE = True`` its functions also take URLs, as texts.
 
     Attributes
     ----------
@@ -40,85 +76,110 @@ class Reader(Protocol):
         ...
 
 
-READERS: dict[str, Reader] = {module.FORMAT: module for module in (hatscore_run, outcomes_parquet)}
+READERS: dict[str, Reader] = {
+    reader.FORMAT: cast("Reader", reader)
+    for reader in (
+        # the first that takes a path reads it
+        hatscore_run,
+        outcomes_parquet,
+        inspect_log,
+        lm_eval,
+        every_eval_ever,
+        table,
+    )
+}
 
 
-def read(path: str | Path, *, format: str = "auto", **options: Any) -> Outcomes:  # noqa: A002
-    """Read results into the canonical table.
+def read(
+    path: str | Path | Sequence[str | Path],
+    *,
+    format: str = "auto",  # noqa: A002 - the public name
+    **options: Any,
+) -> Outcomes:
+    r"""Read results into the canonical table.
 
     Parameters
     ----------
     path
-        A run directory of `hatscore run` or a Parquet file of `Outcomes.write_parquet`.
+        A file or a directory of results, or several: a run directory of `hatscore run`, a
+        Parquet file of `Outcomes.write_parquet`, logs of another tool, tables. Several paths of
+        one format are joined where the format allows it.
     format
-        ``auto`` looks at the content; otherwise the name of a reader: ``hatscore``, ``parquet``.
+        ``auto`` looks at the content; otherwise the name of a reader (``hatscore``, ``parquet``,
+        ``table``, ...; an unknown name is answered with all of them).
     options
         Options of the reader. Run directories take ``names`` (``lenient`` or ``strict``: which
-        spellings of a name count) and ``count`` (which unreadable replies count in n).
+        spellings of a name count) and ``count`` (which unreadable replies count in n). Tables
+        take ``source``, ``columns``, ``map``, ``grade`` and others; see `hatscore.readers.table`.
 
     Raises
     ------
     ReaderError
         Nothing there, or of no known format; says what was found.
     InputError
-        An option that the reader does not have.
+        An option that none of the readers has.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> file = pathlib.Path(tempfile.mkdtemp()) / "results.csv"
+    >>> _ = file.write_text("item,language,score\n1,en,1\n1,de,0\n")
+    >>> read(file, source="en", model="m", benchmark="b")
+    Outcomes(2 rows: 1 models, 1 benchmarks, 2 languages)
     """
-    where = Path(path)
-    if format == "auto":
-        reader = detect(where)
-    elif format not in READERS:
-        raise UnknownNameError("format", format, [*READERS, "auto"])
-    elif not where.exists():
-        raise ReaderError(f"{where}: no such file or directory")
-    else:
-        reader = READERS[format]
-    unknown = [name for name in options if name not in reader.OPTIONS]
-    if unknown:
-        raise UnknownNameError(f"option of reader {reader.FORMAT}", unknown[0], reader.OPTIONS)
-    return reader.read(where, **options)
+    paths = [path] if isinstance(path, str | Path) else list(path)
+    return read_all(paths, format=format, options=options)
 
 
-def detect(path: str | Path) -> Reader:
-    """Return the reader that takes `path`, by its content.
+def read_all(
+    paths: Sequence[str | Path],
+    *,
+    format: str = "auto",  # noqa: A002 - as in read
+    options: Mapping[str, Any] | None = None,
+    defaults: Mapping[str, Any] | None = None,
+) -> Outcomes:
+    """Read several paths and join them into one table.
 
-    Raises
-    ------
-    ReaderError
-        Nothing there, or of no known format; says what was found.
-    """
-    where = Path(path)
-    if not where.exists():
-        raise ReaderError(f"{where}: no such file or directory")
-    reader = next((r for r in READERS.values() if r.sniff(where)), None)
-    if reader is None:
-        raise ReaderError(
-            f"{where}: {_describe(where)}; expected a directory written by `hatscore run` "
-            "or a Parquet file of outcomes"
-        )
-    return reader
-
-
-def read_parts(parts: Sequence[tuple[str | Path, Mapping[str, Any]]]) -> Outcomes:
-    """Read several paths, each with its own options, and join them into one table.
+    Parameters
+    ----------
+    paths
+        At least one.
+    format
+        As for `read`, for all paths.
+    options
+        Options that somebody asked for: an option that no path's reader knows is an error.
+    defaults
+        Options that are passed to the readers that know them, and else forgotten.
 
     Raises
     ------
     ReaderError, InputError
         As for `read`; also where two paths hold the same model on the same benchmark.
     """
-    if not parts:
+    if not paths:
         raise InputError("nothing to read: give at least one path")
-    owners: dict[tuple[str, str], str | Path] = {}
+    groups = _groups([_place(path) for path in paths], format)
+    given = dict(options or {})
+    known = {name for reader, _ in groups for name in reader.OPTIONS}
+    for name in given:
+        if name not in known:
+            formats = " and ".join(dict.fromkeys(reader.FORMAT for reader, _ in groups))
+            raise UnknownNameError(f"option of reader {formats}", name, known)
+    wanted = {**(defaults or {}), **given}
+    owners: dict[tuple[str, str], Path] = {}
     found = []
-    for path, options in parts:
-        outcomes = read(path, **options)
-        for key in outcomes.frame.select("model", "benchmark").unique().iter_rows():
+    for reader, where in groups:
+        mine = {name: value for name, value in wanted.items() if name in reader.OPTIONS}
+        several = getattr(reader, "read_many", None)
+        outcomes = several(where, **mine) if several else reader.read(where[0], **mine)
+        rows = pl.concat([outcomes.frame, outcomes.excluded])
+        for key in rows.select("model", "benchmark").unique(maintain_order=True).iter_rows():
             if key in owners:
                 raise InputError(
-                    f"{owners[key]} and {path} both hold {key[0]} on {key[1]}; "
+                    f"{owners[key]} and {where[0]} both hold {key[0]} on {key[1]}; "
                     "score them apart, or give only one of them"
                 )
-            owners[key] = path
+            owners[key] = where[0]
         found.append(outcomes)
     if len(found) == 1:
         return found[0]
@@ -127,8 +188,139 @@ def read_parts(parts: Sequence[tuple[str | Path, Mapping[str, Any]]]) -> Outcome
     return Outcomes(joined.frame, joined.excluded, tuple(dict.fromkeys([*said, *joined.notes])))
 
 
-def _describe(path: Path) -> str:
+def detect(path: str | Path) -> Reader:
+    """Return the reader that takes `path`, by its content.
+
+    Raises
+    ------
+    ReaderError
+        Nothing there, not to be read, or of no known format; says what was found.
+    """
+    where = _place(path)
+    if isinstance(where, Path) and not where.exists():
+        raise ReaderError(f"{where}: no such file or directory")
+    try:
+        for reader in _in_order():
+            if (isinstance(where, Path) or _is_remote(reader)) and reader.sniff(where):
+                return reader
+        found = _describe(where)
+    except OSError as err:
+        raise ReaderError(f"{where}: cannot be read: {err.strerror or err}") from err
+    raise ReaderError(
+        f"{where}: {found}; expected a directory of `hatscore run`, a Parquet file of outcomes, "
+        f"or a log that one of these reads: {', '.join(_names())}"
+    )
+
+
+def option_names() -> frozenset[str]:
+    """Return the options that the built-in readers know."""
+    return frozenset(name for reader in READERS.values() for name in reader.OPTIONS)
+
+
+def _place(path: str | Path) -> Any:
+    """Return a path, or a URL as the text it is."""
+    return path if isinstance(path, str) and "://" in path else Path(path)
+
+
+def _is_remote(reader: Reader) -> bool:
+    return reader.FORMAT == inspect_log.FORMAT or getattr(reader, "REMOTE", False)
+
+
+def _groups(paths: Iterable[Any], name: str) -> list[tuple[Reader, list[Any]]]:
+    """Paths with their reader; those of a reader that reads many together are one group."""
+    groups: list[tuple[Reader, list[Any]]] = []
+    for path in paths:
+        reader = detect(path) if name == "auto" else _named(name)
+        if isinstance(path, str) and not _is_remote(reader):
+            raise ReaderError(f"{path}: the reader {reader.FORMAT} reads no URLs; fetch it first")
+        if isinstance(path, Path) and not path.exists():
+            raise ReaderError(f"{path}: no such file or directory")
+        same = (where for other, where in groups if other is reader)
+        together = next(same, None) if hasattr(reader, "read_many") else None
+        if together is None:
+            groups.append((reader, [path]))
+        elif path not in together:
+            together.append(path)
+    return groups
+
+
+def _in_order() -> Iterable[Reader]:
+    for name, reader in READERS.items():
+        if name != table.FORMAT:
+            yield reader
+    for point in _plug_ins().values():
+        yield _loaded(point)
+    yield READERS[table.FORMAT]
+
+
+def _named(name: str) -> Reader:
+    if name in READERS:
+        return READERS[name]
+    points = _plug_ins()
+    if name not in points:
+        raise UnknownNameError("format", name, [*_names(), "auto"])
+    return _loaded(points[name])
+
+
+def _names() -> list[str]:
+    return [*READERS, *_plug_ins()]
+
+
+def _plug_ins() -> dict[str, EntryPoint]:
+    found: dict[str, EntryPoint] = {}
+    for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda p: (p.name, p.value)):
+        other = found.setdefault(point.name, point)
+        if other.value != point.value or point.name in READERS:
+            raise InputError(
+                f"the reader {point.name!r} of {_owner(point)} is already brought by "
+                f"{'hatscore itself' if point.name in READERS else _owner(other)}: "
+                "uninstall one of them"
+            )
+    return found
+
+
+def _loaded(point: EntryPoint) -> Reader:
+    try:
+        loaded = point.load()
+    except Exception as err:
+        raise InputError(
+            f"the reader {point.name!r} of {_owner(point)} cannot be loaded from {point.value!r}: "
+            f"{type(err).__name__}: {err}; repair or uninstall that package"
+        ) from err
+    missing = [part for part in ("FORMAT", "OPTIONS", "sniff", "read") if not hasattr(loaded, part)]
+    if missing:
+        raise InputError(
+            f"the reader {point.name!r} of {_owner(point)} has no {', '.join(missing)}: "
+            "it must have FORMAT, OPTIONS, sniff and read"
+        )
+    return cast("Reader", loaded)
+
+
+def _owner(point: EntryPoint) -> str:
+    return point.dist.name if point.dist else point.value
+
+
+_KNOWN_STARTS = {
+    b"PK\x03\x04": "a zip archive or an Excel workbook (save a workbook's sheet as CSV UTF-8)",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook (save its sheet as CSV UTF-8)",
+    b"\x1f\x8b": "a file compressed with gzip (unpack it first)",
+    b"\x28\xb5\x2f\xfd": "a file compressed with zstd (unpack it first)",
+}
+
+
+def _describe(path: Path | str) -> str:
+    if isinstance(path, str):
+        return "no log at this URL"
     if path.is_dir():
         names = sorted(p.name for p in path.iterdir())
-        return f"a directory with {', '.join(names[:3])} ..." if names else "an empty directory"
+        if not names:
+            return "an empty directory"
+        return f"a directory with {', '.join(names[:3])}{' ...' if len(names) > 3 else ''}"  # noqa: PLR2004 - three names
+    with path.open("rb") as file:
+        start = file.read(4)
+    if not start:
+        return "an empty file"
+    for magic, what in _KNOWN_STARTS.items():
+        if start.startswith(magic):
+            return what
     return f"a file of {path.stat().st_size} bytes of no known format"

@@ -1,0 +1,110 @@
+"""Instance-level files of Every Eval Ever: JSON lines of schema ``instance_level_eval``.
+
+The schema (0.2.1 and 0.2.2) says model, benchmark, sample, score and tokens, but neither language
+nor repeat nor source language. Languages must therefore be found in the benchmark's name or in
+the metadata, which ``map`` or ``columns`` say.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from hatscore.errors import InputError
+from hatscore.readers import table
+from hatscore.readers.table_columns import parse_columns, parse_maps
+from hatscore.readers.table_files import table_files
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from hatscore.outcomes import Outcomes
+
+__all__ = ["FORMAT", "OPTIONS", "read", "read_many", "sniff"]
+
+FORMAT = "every_eval_ever"
+OPTIONS = table.OPTIONS
+COLUMNS = {
+    "model": "model_id",
+    "benchmark": "evaluation_name",
+    "item": "sample_id",
+    "score": "evaluation.is_correct",
+    "error": "error",
+    "input_tokens": "token_usage.input_tokens",
+    "output_tokens": "token_usage.output_tokens",
+    "reasoning_tokens": "token_usage.reasoning_tokens",
+}
+_GRADED = {"reply": "output.raw.0", "gold": "input.reference.0"}
+_KEYS = frozenset({"schema_version", "evaluation_id", "evaluation_name", "sample_id", "evaluation"})
+_LONGEST = 1 << 22
+
+
+def sniff(path: Path) -> bool:
+    """Say whether the first line of a file is a record of the schema, or of any file below."""
+    return any(_is_instance_file(file) for file in table_files(path))
+
+
+def read(path: Path, **options: Any) -> Outcomes:
+    """Read one file, or all instance-level files below a directory; see `read_many`."""
+    return read_many([path], **options)
+
+
+def read_many(
+    paths: Sequence[Path],
+    *,
+    columns: str | Mapping[str, str] | Sequence[str] | None = None,
+    map: Mapping[str, Any] | Sequence[str] | None = None,  # noqa: A002 - the public name
+    grade: str | None = None,
+    **options: Any,
+) -> Outcomes:
+    r"""Read instance-level files as one table.
+
+    Parameters
+    ----------
+    paths
+        Files, and directories whose instance-level files are read.
+    columns
+        Fields beside or instead of those that the schema gives, such as
+        ``language=metadata.language``.
+    map
+        Such as ``["language=re:_([a-z]{2})$", "benchmark=re:^(.*)_"]`` where the name of the
+        benchmark ends with the language. A map of the language is applied to that name.
+    grade
+        Grade ``output.raw`` by ``input.reference`` instead of taking ``is_correct``.
+    options
+        As for tables.
+
+    Raises
+    ------
+    InputError
+        Nothing says the languages, and all that a table is refused for.
+    """
+    own = dict(COLUMNS)
+    if grade is not None:
+        del own["score"]
+        own |= _GRADED
+    given = parse_columns(columns)
+    if "language" not in given:
+        if "language" not in parse_maps(map):
+            raise InputError(
+                "Every Eval Ever records no language: say where it is, columns "
+                "language=metadata.language, or map language=re:_([a-z]{2})$ for the end of "
+                "evaluation_name (then also benchmark=re:^(.*)_), or map language=path:REGEX"
+            )
+        if not parse_maps(map)["language"].on_path:
+            given["language"] = "evaluation_name"
+    files = [file for path in paths for file in table_files(path) if _is_instance_file(file)]
+    return table.read_many(files, columns={**own, **given}, map=map, grade=grade, **options)
+
+
+def _is_instance_file(path: Path) -> bool:
+    with path.open("rb") as file:
+        line = file.readline(_LONGEST)
+    if not line.lstrip(b"\xef\xbb\xbf \t").startswith(b"{"):
+        return False
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(record, dict) and record.keys() >= _KEYS
