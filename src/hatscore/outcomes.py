@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -33,6 +34,7 @@ SCHEMA: dict[str, pl.DataType] = {
 }
 _REQUIRED = (*KEY, "source_language", "n", "k")
 _SHOWN = 5
+_NOTES = "hatscore_notes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,13 +179,16 @@ class Outcomes:
         """
         try:
             df = pl.read_parquet(path)
-        except (OSError, pl.exceptions.PolarsError) as err:
+            notes = json.loads(pl.read_parquet_metadata(path).get(_NOTES, "[]"))
+        except (OSError, ValueError, pl.exceptions.PolarsError) as err:
             raise ReaderError(f"{path}: no readable Parquet file: {err}") from err
-        return cls.from_frame(df)
+        fresh = cls.from_frame(df)
+        return cls(fresh.frame, fresh.excluded, tuple(dict.fromkeys([*notes, *fresh.notes])))
 
     def write_parquet(self, path: str | Path) -> None:
-        """Write all rows, the excluded ones too, so that reading gives an equal object."""
-        pl.concat([self.frame, self.excluded]).write_parquet(path)
+        """Write all rows, the excluded ones too, and the notes: reading gives an equal object."""
+        rows = pl.concat([self.frame, self.excluded])
+        rows.write_parquet(path, metadata={_NOTES: json.dumps(self.notes)})
 
     def aligned(self) -> Iterator[Aligned]:
         """Yield every (model, benchmark) as arrays, in order of first appearance."""

@@ -19,6 +19,7 @@ __all__ = ["main"]
 COMMANDS = {
     "benchmarks": "What can be asked: versions, languages, licences.",
     "compare": "Compare two models, paired on items; gates for pipelines.",
+    "convert": "Write logs and tables of others as one table of outcomes.",
     "demo": "Measure a small real model on this machine and write the page.",
     "judge": "Let models judge stored replies.",
     "report": "Write the page and the figures.",

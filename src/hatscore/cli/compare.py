@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hatscore.cli.options import grading_options, interval_options, split_list
+from hatscore.cli.options import grading_options, interval_options, reader_options, split_list
 from hatscore.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from hatscore.comparing import Difference
     from hatscore.scoring import Measurement
 
@@ -40,11 +42,13 @@ EXIT_GATE = 1
 )
 @grading_options
 @interval_options
+@reader_options
 def command(paths: tuple[str, ...], style: str, **given: Any) -> int:
     """Compare model A with model B, paired over the items that both answered.
 
-    PATH are runs, Parquet files of outcomes, or scores saved by `hatscore score --save`. A and B
-    are the names of two models in them. Gates look at the macro average of every benchmark.
+    PATH are runs, Parquet files of outcomes, scores saved by `hatscore score --save`, or logs and
+    tables of others. A and B are the names of two models in them. Gates look at the macro average
+    of every benchmark.
     """
     from hatscore.comparing import COMPARED, compare
 
@@ -54,7 +58,7 @@ def command(paths: tuple[str, ...], style: str, **given: Any) -> int:
     confidence, fail_below, noninferior = (
         given[name] for name in ("confidence", "fail_below", "noninferior")
     )
-    found = _measure(where, names=given["names"], count=given["count"], confidence=confidence)
+    found = _measure(where, given, confidence=confidence)
     wanted = split_list(given["scores"]) or ["hat"]
     if wanted == ["all"]:
         wanted = list(COMPARED)
@@ -77,7 +81,7 @@ def command(paths: tuple[str, ...], style: str, **given: Any) -> int:
     return EXIT_GATE if failures else 0
 
 
-def _measure(paths: list[str], *, names: str, count: str, confidence: float) -> list[Measurement]:
+def _measure(paths: list[str], given: Mapping[str, Any], *, confidence: float) -> list[Measurement]:
     from hatscore.archive import is_archive, read_scores
     from hatscore.cli.reading import read_graded
     from hatscore.scoring import measurements
@@ -85,7 +89,7 @@ def _measure(paths: list[str], *, names: str, count: str, confidence: float) -> 
     found = [m for path in paths if is_archive(path) for m in read_scores(path)]
     others = [path for path in paths if not is_archive(path)]
     if others:
-        outcomes = read_graded(others, names=names, count=count)
+        outcomes = read_graded(others, names=given["names"], count=given["count"], given=given)
         found += measurements(outcomes, confidence=confidence)
     return found
 

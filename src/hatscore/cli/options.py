@@ -9,7 +9,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["grading_options", "interval_options", "split_list"]
+__all__ = ["grading_options", "interval_options", "reader_options", "split_list"]
 
 
 def split_list(values: tuple[str, ...]) -> list[str]:
@@ -34,6 +34,59 @@ def grading_options(function: Callable[..., Any]) -> Callable[..., Any]:
         show_default=True,
         help="Replies that count as not correct beside the wrong ones; 'answered' for none.",
     )(function)
+
+
+def reader_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how logs and tables of others are read.
+
+    `hatscore.cli.reading.read_graded` takes them as they come from click.
+    """
+    for option in reversed(_READER_OPTIONS):
+        function = option(function)
+    return function
+
+
+_READER_OPTIONS = (
+    click.option(
+        "--reader",
+        metavar="FORMAT",
+        help="Read all paths as this format; default: what their content says.",
+    ),
+    click.option("--source", metavar="TAG", help="Language of the source rows, such as en."),
+    click.option(
+        "--columns",
+        multiple=True,
+        metavar="FIELD=COLUMN,...",
+        help="Columns of a table: item=q_id,language=lang,score=correct; item=@row joins by row "
+        "and needs gold=COLUMN.",
+    ),
+    click.option(
+        "--map",
+        multiple=True,
+        metavar="FIELD=SPEC",
+        help="Values of a field: language=path:REGEX, language=re:REGEX or "
+        "language=English:en,German:de; repeatable. Of logs: where language and benchmark are.",
+    ),
+    click.option(
+        "--grade", metavar="KIND", help="Grade the replies of a table: number, choice or name."
+    ),
+    click.option("--model", metavar="NAME", help="Name of the model, where no column says it."),
+    click.option("--benchmark", metavar="NAME", help="Name of the benchmark, likewise."),
+    click.option(
+        "--item", metavar="FIELD", help="Which field of a log's items tells the question."
+    ),
+    click.option("--run", metavar="TIME", help="Which of a task's runs is read, or 'latest'."),
+    click.option("--metric", metavar="NAME", help="Which of a log's metrics is the score."),
+    click.option("--filter", metavar="NAME", help="Which of a log's filters is read."),
+    click.option("--scorer", metavar="NAME", help="Which of a log's scorers is read."),
+    click.option(
+        "--allow-missing",
+        is_flag=True,
+        help="Accept languages that lack items, and rows without a result.",
+    ),
+    click.option("--allow-golds", is_flag=True, help="Accept golds that differ between languages."),
+    click.option("--pool", is_flag=True, help="Take repeated rows of an item for replies to it."),
+)
 
 
 def interval_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -2,37 +2,96 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import re
+from typing import TYPE_CHECKING, Any
 
 from hatscore.errors import InputError
-from hatscore.readers.registry import detect, read_parts
+from hatscore.readers.registry import read_all
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from hatscore.outcomes import Outcomes
 
-__all__ = ["read_graded"]
+__all__ = ["OPTIONS", "read_graded"]
+
+_FIELD = re.compile(r"([a-z_]+)=(.*)", re.DOTALL)
+OPTIONS = (
+    "source",
+    "columns",
+    "map",
+    "grade",
+    "model",
+    "benchmark",
+    "item",
+    "run",
+    "metric",
+    "filter",
+    "scorer",
+    "allow_missing",
+    "allow_golds",
+    "pool",
+)
 
 
-def read_graded(paths: Sequence[str], *, names: str, count: str) -> Outcomes:
+def read_graded(
+    paths: Sequence[str | Path],
+    *,
+    names: str,
+    count: str,
+    given: Mapping[str, Any] | None = None,
+) -> Outcomes:
     """Read paths, passing the grading options to the readers that grade.
+
+    Parameters
+    ----------
+    paths
+        What to read.
+    names, count
+        How replies are graded, for the readers that grade.
+    given
+        Values of `hatscore.cli.options.reader_options`; other keys are passed over, and so are
+        options that nobody set.
 
     Raises
     ------
     InputError
-        Nothing in the paths can be scored.
+        Nothing in the paths can be scored, or an option that no reader of them has.
     """
-    wanted = {"names": names, "count": count}
-    parts = []
-    for path in paths:
-        reader = detect(path)
-        options = {name: value for name, value in wanted.items() if name in reader.OPTIONS}
-        parts.append((path, options))
-    outcomes = read_parts(parts)
+    chosen = given or {}
+    outcomes = read_all(
+        paths,
+        format=chosen.get("reader") or "auto",
+        options=_asked(chosen),
+        defaults={"names": names, "count": count},
+    )
     if not outcomes.frame.height:
         raise InputError(
             f"{', '.join(map(str, paths))}: no item has replies in its source language yet, "
             f"so nothing can be scored{''.join(f'; {note}' for note in outcomes.notes)}"
         )
     return outcomes
+
+
+def _asked(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that somebody set."""
+    asked = {name: given[name] for name in OPTIONS if given.get(name)}
+    if "map" in asked:
+        asked["map"] = _mapping(asked["map"])
+    return asked
+
+
+def _mapping(texts: Sequence[str]) -> dict[str, str] | str:
+    """Return ``field=SPEC`` texts as a mapping; one text without a field is itself the SPEC."""
+    pairs = [_FIELD.fullmatch(text) for text in texts]
+    if len(texts) == 1 and pairs[0] is None:
+        return texts[0]
+    found: dict[str, str] = {}
+    for text, pair in zip(texts, pairs, strict=True):
+        if pair is None:
+            raise InputError(f"--map: expected FIELD=SPEC, got {text!r}")
+        if pair[1] in found:
+            raise InputError(f"--map: {pair[1]} is mapped twice; put both into one")
+        found[pair[1]] = pair[2]
+    return found

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from hatscore.cli.options import grading_options, interval_options
+from hatscore.cli.options import grading_options, interval_options, reader_options
 
 __all__ = ["command"]
 
@@ -23,17 +24,24 @@ __all__ = ["command"]
 )
 @grading_options
 @interval_options
+@reader_options
 def command(
-    paths: tuple[str, ...], output: Path, names: str, count: str, confidence: float
+    paths: tuple[str, ...],
+    output: Path,
+    names: str,
+    count: str,
+    confidence: float,
+    **given: Any,
 ) -> None:
     """Write one self-contained page with tables, intervals and transfer profiles.
 
-    PATH is a directory written by `hatscore run`, or a Parquet file of outcomes.
+    PATH is a directory written by `hatscore run`, a Parquet file of outcomes, or logs and tables
+    of others.
     """
     from hatscore.cli.context import run_context
     from hatscore.cli.reading import read_graded
     from hatscore.report import write_report
 
-    outcomes = read_graded(paths, names=names, count=count)
+    outcomes = read_graded(paths, names=names, count=count, given=given)
     page = write_report(outcomes, output, confidence=confidence, context=run_context(paths))
     click.echo(str(page))

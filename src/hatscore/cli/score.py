@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from hatscore.cli.options import grading_options, interval_options
+from hatscore.cli.options import grading_options, interval_options, reader_options
 
 __all__ = ["command"]
 
@@ -30,16 +30,18 @@ FORMATS = ("table", "json", "csv", "md", "latex")
 )
 @grading_options
 @interval_options
+@reader_options
 def command(paths: tuple[str, ...], style: str, save: str | None, **given: Any) -> None:
     """Print the scores of runs: a row per language and the macro average.
 
-    PATH is a directory written by `hatscore run`, or a Parquet file of outcomes.
+    PATH is a directory written by `hatscore run`, a Parquet file of outcomes, or logs and tables
+    of others: one file, several, or a directory.
     """
     from hatscore.cli.reading import read_graded
     from hatscore.report import render_table, to_csv, to_json, to_latex, to_markdown
     from hatscore.scoring import measurements, tabulate
 
-    outcomes = read_graded(paths, names=given["names"], count=given["count"])
+    outcomes = read_graded(paths, names=given["names"], count=given["count"], given=given)
     found = measurements(outcomes, confidence=given["confidence"])
     if save is not None:
         from hatscore.archive import write_scores
