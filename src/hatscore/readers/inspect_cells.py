@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Cell", "clear_golds", "tally"]
 
+_MOST_EPOCHS = 1 << 20
 _NUMBER = re.compile(r"[-+]?\d[\d.,]*")
 _LETTER = re.compile(r"[A-Z]")
 
@@ -110,43 +111,57 @@ def tally(
     ReaderError
         A broken file, a sample without what is needed, two samples of one item.
     """
-    log = run.log
-    by_row = run.places.of["item"].kind == ROW
-    if by_row and not log.order:
+    if run.places.of["item"].kind == ROW and not run.log.order:
         raise ReaderError(
-            f"{log.name}: the log does not list the ids of its data set, so the row of a sample is "
-            "unknown; say where the item is instead"
+            f"{run.log.name}: the log does not list the ids of its data set, so the row of a "
+            "sample is unknown; say where the item is instead"
         )
+    before = frozenset(seen or ())
+    # only a log broken off, or an old one, holds a sample twice: the later one then counts
+    cells = _summed(run, scorer, source, before, pool=pool, superseded=Counter())
+    if cells is None:
+        keys = Counter(_key(sample, run.log.name) for sample in run.log.samples())
+        keys.subtract(dict.fromkeys(keys, 1))
+        cells = _summed(run, scorer, source, before, pool=pool, superseded=+keys)
+    if seen is not None:
+        seen.update(str(sample.get("uuid")) for sample in run.log.samples())
+    return _in_order(cells or [], run) if run.places.of["item"].kind == ROW else cells or []
+
+
+def _summed(
+    run: Run,
+    scorer: str,
+    source: str | None,
+    before: frozenset[str],
+    *,
+    pool: bool,
+    superseded: Counter[tuple[str, int]],
+) -> list[Cell] | None:
+    """Cells of a run, None where a sample comes twice beyond those said to be superseded."""
+    log = run.log
     limit = log.config.get("max_tokens")
-    replies: dict[tuple[str, int], tuple[Cell, Reply]] = {}
+    limit = limit if isinstance(limit, int) else None
     cells: dict[tuple[str, ...], Cell] = {}
+    by_sample: dict[str, Cell] = {}
+    epochs: dict[str, int] = {}
     for sample in log.samples():
-        key = _key(sample, log.name)
-        if seen is not None and not _is_new(sample, seen):
+        identity, epoch = key = _key(sample, log.name)
+        if superseded and superseded[key]:
+            superseded[key] -= 1
             continue
-        where = f"{log.name}, sample {key[0]} epoch {key[1]}"
-        at, make = _address(run, sample, key[0], where, source=source, by_row=by_row)
-        cell = cells.get(at)
+        bit = 1 << epoch
+        if epochs.get(identity, 0) & bit:
+            return None
+        epochs[identity] = epochs.get(identity, 0) | bit
+        if before and sample.get("uuid") in before:
+            continue  # a retry copies what it keeps of the run before
+        where = f"{log.name}, sample {identity} epoch {epoch}"
+        cell = by_sample.get(identity)
         if cell is None:
-            cell = cells[at] = make()
-        elif cell.sample != key[0] and not pool:
-            raise ReaderError(
-                f"{log.name}: samples {cell.sample} and {key[0]} are both item {at[1]!r} in "
-                f"{at[2]}; say where the item is with map={{'item': ...}}, or take them for "
-                "further replies with pool=True"
-            )
-        reply = judge(
-            sample,
-            scorer,
-            model=log.model,
-            max_tokens=limit if isinstance(limit, int) else None,
-            where=where,
-        )
-        replies[key] = (cell, reply)  # of one sample written twice the later counts
-    for cell, reply in replies.values():
-        cell.add(reply)
-    found = list(cells.values())
-    return _in_order(found, run) if by_row else found
+            # what item a sample is does not change from epoch to epoch
+            cell = by_sample[identity] = _cell(run, sample, where, source, cells, pool=pool)
+        cell.add(judge(sample, scorer, model=log.model, max_tokens=limit, where=where))
+    return list(cells.values())
 
 
 def clear_golds(rows: Sequence[dict[str, Any]]) -> None:
@@ -160,46 +175,57 @@ def clear_golds(rows: Sequence[dict[str, Any]]) -> None:
             row["gold"] = None
 
 
-def _address(
-    run: Run, sample: dict[str, Any], identity: str, where: str, *, source: str | None, by_row: bool
-) -> tuple[tuple[str, ...], Any]:
-    """Return the key of a sample's cell, and how to make the cell."""
+def _cell(
+    run: Run,
+    sample: dict[str, Any],
+    where: str,
+    source: str | None,
+    cells: dict[tuple[str, ...], Cell],
+    *,
+    pool: bool,
+) -> Cell:
+    """Return the cell of a sample, made and added to `cells` where it is not there yet."""
     log, places = run.log, run.places.of
+    identity = str(sample["id"])
 
     def at(column: str) -> str | None:
         place = places.get(column)
         return place.of(log, sample, where) if place else None
 
-    item = identity if by_row else at("item")
-    language = at("language") or run.language or ""
-    key = (str(item), language, at("model") or log.model, at("benchmark") or run.benchmark)
-
-    def make() -> Cell:
-        origin = source or at("source_language")
-        if origin is None:
+    item = identity if places["item"].kind == ROW else at("item")
+    language = at("language") or run.language
+    model, benchmark = at("model") or log.model, at("benchmark") or run.benchmark
+    key = (model, benchmark, str(item), str(language))
+    if key in cells:
+        if not pool:
             raise ReaderError(
-                f"{log.name}: nothing says the source language; name it, for example source='en'"
+                f"{log.name}: samples {cells[key].sample} and {identity} are both item {item!r} in "
+                f"{language}; say where the item is with map={{'item': ...}}, or take them for "
+                "further replies with pool=True"
             )
-        target = at("gold") if "gold" in places else sample.get("target")
-        fields = {
-            "model": key[2],
-            "benchmark": key[3],
-            "item": key[0],
-            "language": language,
-            "source_language": origin,
-            "group": at("group"),
-            "chance": _chance(at("chance"), where),
-            "gold": _gold(target),
-            "question": _question(sample.get("input")),
-        }
-        for name, value in fields.items():
-            if isinstance(value, str) and not value.isprintable() and _broken(value):
-                raise ReaderError(f"{where}: {name} holds half a character: {value!r}")
-        cell = Cell(fields, identity, where)
-        cell.position = log.order.get(identity, -1)
-        return cell
-
-    return (key[2] + "\n" + key[3], key[0], key[1]), make
+        return cells[key]
+    origin = source or at("source_language")
+    if origin is None:
+        raise ReaderError(
+            f"{log.name}: nothing says the source language; name it, for example source='en'"
+        )
+    fields = {
+        "model": model,
+        "benchmark": benchmark,
+        "item": item,
+        "language": language,
+        "source_language": origin,
+        "group": at("group"),
+        "chance": _chance(at("chance"), where),
+        "gold": _gold(at("gold") if "gold" in places else sample.get("target")),
+        "question": _question(sample.get("input")),
+    }
+    for name, value in fields.items():
+        if isinstance(value, str) and _is_broken(value):
+            raise ReaderError(f"{where}: {name} holds half a character: {value!r}")
+    cell = cells[key] = Cell(fields, identity, where)
+    cell.position = log.order.get(identity, -1)
+    return cell
 
 
 def _in_order(cells: list[Cell], run: Run) -> list[Cell]:
@@ -217,20 +243,9 @@ def _key(sample: Mapping[str, Any], name: str) -> tuple[str, int]:
     identity, epoch = sample.get("id"), sample.get("epoch")
     if isinstance(identity, bool) or not isinstance(identity, str | int) or identity == "":
         raise ReaderError(f"{name}: a sample has the id {identity!r}; expected a text or a number")
-    if isinstance(epoch, bool) or not isinstance(epoch, int):
+    if isinstance(epoch, bool) or not isinstance(epoch, int) or not 0 <= epoch < _MOST_EPOCHS:
         raise ReaderError(f"{name}: sample {identity} has the epoch {epoch!r}; expected a number")
     return str(identity), epoch
-
-
-def _is_new(sample: Mapping[str, Any], seen: set[str]) -> bool:
-    """Whether no other run has brought the sample; a retry copies what it keeps, with its id."""
-    uuid = sample.get("uuid")
-    if not isinstance(uuid, str):
-        return True
-    if uuid in seen:
-        return False
-    seen.add(uuid)
-    return True
 
 
 def _chance(text: str | None, where: str) -> float | None:
@@ -272,7 +287,7 @@ def _parts(asked: Any) -> Iterator[str]:
                 yield from _parts(message.get("content") or message.get("text"))
 
 
-def _broken(text: str) -> bool:
+def _is_broken(text: str) -> bool:
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -26,7 +26,7 @@ _PACKED_HEAD = re.compile(r"_journal/|samples/|(?:header|summaries|reductions|re
 _SUFFIXES = (".eval", ".json")
 _HEADER, _START, _SUMMARIES = "header.json", "_journal/start.json", "summaries.json"
 _JOURNAL = re.compile(r"_journal/summaries/(\d+)\.json")
-_SAMPLE = re.compile(r"samples/(?:[^/]+|.+_epoch_\d+)\.json|samples/.+/sample\.json")
+_SAMPLE = re.compile(r"samples/.+_epoch_\d+(?:/sample)?\.json")
 _SUMMARY_LIMIT = 1 << 26  # characters; a summary holds texts cut to 1024
 _SAMPLE_LIMIT = 1 << 31  # a sample with all its events can be that long
 
@@ -103,50 +103,55 @@ class Log:
         if not self.packed:
             return _model_of(sample.get("output"))
         stem = f"samples/{sample.get('id')}_epoch_{sample.get('epoch')}"
+        wanted = (f"{stem}.json", f"{stem}/sample.json")
         with (
             reading(self.name),
             _opened(self._fs, self._path, self.name) as file,
-            Archive(file, self.name) as archive,
+            Archive(
+                file, self.name, lambda name: name.decode("utf-8", "replace") in wanted
+            ) as archive,
         ):
-            for member in (f"{stem}.json", f"{stem}/sample.json"):
-                if member in archive:
-                    where = f"{self.name}, member {member}"
-                    with archive.open(member) as stream:
-                        # events, the bulk of a sample, come behind the output
-                        document = Document(stream, where, limit=_SAMPLE_LIMIT)
-                        for key in fields(document):
-                            value = document.value()
-                            if key == "output":
-                                return _model_of(value)
+            for member in archive.names():
+                where = f"{self.name}, member {member}"
+                with archive.open(member) as stream:
+                    # events, the bulk of a sample, come behind the output
+                    document = Document(stream, where, limit=_SAMPLE_LIMIT)
+                    for key in fields(document):
+                        value = document.value()
+                        if key == "output":
+                            return _model_of(value)
         return None
 
     def _packed(self, file: IO[bytes]) -> Iterator[Any]:
-        with Archive(file, self.name) as archive:
-            if self.invalidated:
-                invalid = set(self._invalid(archive))
+        with Archive(file, self.name, _is_no_sample) as archive:
+            summarised = _SUMMARIES in archive or any(map(_JOURNAL.fullmatch, archive.names()))
+            if summarised and not self.invalidated:
+                yield from self._summaries(archive)
+                return
+            whole = Archive(file, self.name)
+            if not summarised:
+                yield from self._members(whole)
+                return
+            invalid = set(self._invalid(whole))
             for sample in self._summaries(archive):
-                if self.invalidated and isinstance(sample, dict):
+                if isinstance(sample, dict):
                     sample["invalidation"] = _key(sample) in invalid
                 yield sample
 
     def _summaries(self, archive: Archive) -> Iterator[Any]:
-        names = archive.names()
-        journal = sorted(
-            (int(found[1]), name) for name in names if (found := _JOURNAL.fullmatch(name))
-        )
-        members = [_SUMMARIES] if _SUMMARIES in archive else [name for _, name in journal]
+        found = filter(None, map(_JOURNAL.fullmatch, archive.names()))
+        journal = [match[0] for match in sorted(found, key=lambda match: int(match[1]))]
+        members = [_SUMMARIES] if _SUMMARIES in archive else journal
         for member in members:
             with archive.open(member) as stream:
                 where = f"{self.name}, member {member}"
                 document = Document(stream, where, limit=_SUMMARY_LIMIT)
                 yield from elements(document)
                 document.end()
-        if not members:
-            yield from self._members(archive)
 
     def _members(self, archive: Archive) -> Iterator[Any]:
         for member in archive.names():
-            if _SAMPLE.fullmatch(member) and not member.endswith(("/metadata.json",)):
+            if _SAMPLE.fullmatch(member):
                 with archive.open(member) as stream:
                     yield load(stream, f"{self.name}, member {member}", limit=_SAMPLE_LIMIT)
 
@@ -251,6 +256,10 @@ def _opened(fs: Any, path: str, name: str) -> Iterator[IO[bytes]]:
         yield file
 
 
+def _is_no_sample(member: bytes) -> bool:
+    return not member.startswith(b"samples/")
+
+
 def _starts_a_log(fs: Any, path: str, name: str) -> bool:
     with reading(name), _opened(fs, path, name) as file:
         head = file.read(_HEAD)
@@ -260,7 +269,7 @@ def _starts_a_log(fs: Any, path: str, name: str) -> bool:
         if _PACKED_HEAD.match(first):
             return True
         file.seek(0)
-        with Archive(file, name) as archive:
+        with Archive(file, name, _is_no_sample) as archive:
             return _HEADER in archive or _START in archive
 
 
@@ -279,7 +288,7 @@ def _header(fs: Any, path: str, name: str) -> Log:
 
 
 def _packed_header(file: IO[bytes], name: str) -> Any:
-    with Archive(file, name) as archive:
+    with Archive(file, name, _is_no_sample) as archive:
         for member in (_HEADER, _START):  # the second alone: the run is under way or was killed
             if member in archive:
                 with archive.open(member) as stream:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from hatscore.errors import ReaderError, UnknownNameError
 
@@ -19,11 +18,11 @@ _REASONS = {
     "no_response": "empty",
 }
 _GRADER = frozenset({"grader_failed", "scoring_failed"})
+_MOST = 1 << 53  # counts beyond are no counts, and no floats hold them
 _CUT = frozenset({"max_tokens", "model_length"})
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(NamedTuple):
     """One reply.
 
     Attributes
@@ -116,19 +115,20 @@ def judge(
         return Reply("error", 0.0, *tokens)
     score, value = _score(sample, scorer)
     text = _text(sample, score)
+    if value == "C":
+        return Reply("correct", 1.0, *tokens, text)
     cut = sample.get("limit") is not None
     if score is None:
         return Reply("truncated" if cut else "judge_unparsed", 0.0, *tokens, text)
     reason = score.get("reason") or _inner(score, "metadata", "unscored_reason")
     got = credit(value, scorer, where)
-    if reason in _GRADER and not got:
-        return Reply("judge_unparsed", 0.0, *tokens, text)
-    if math.isnan(got):
-        return Reply(_REASONS.get(str(reason), "judge_unparsed"), 0.0, *tokens, text)
     if got > 0:
         return Reply("correct" if got == 1 else "wrong", got, *tokens, text)
-    ended = _REASONS.get(str(reason)) or ("refused" if value == "N" else None)
-    ended = ended or ("truncated" if cut else _ending(sample, score, tokens[1], max_tokens))
+    if reason in _GRADER or math.isnan(got):  # no verdict, unless the fault is the model's
+        ended = _REASONS.get(str(reason), "judge_unparsed")
+    else:
+        ended = _REASONS.get(str(reason)) or ("refused" if value == "N" else "")
+        ended = ended or ("truncated" if cut else _ending(sample, score, tokens[1], max_tokens))
     return Reply(ended, 0.0, *tokens, text)
 
 
@@ -211,14 +211,15 @@ def _tokens(sample: dict[str, Any], model: str) -> tuple[int | None, int | None,
     if not isinstance(usage, dict):
         return None, None, None
 
-    def count(name: str) -> int | None:
-        value = usage.get(name)
-        return value if isinstance(value, int) and 0 <= value < 1 << 53 else None
-
-    read = count("input_tokens")
+    read = _count(usage.get("input_tokens"))
     if read is not None:  # inspect counts apart what came from a cache
-        read += (count("input_tokens_cache_read") or 0) + (count("input_tokens_cache_write") or 0)
-    return read, count("output_tokens"), count("reasoning_tokens")
+        read += _count(usage.get("input_tokens_cache_read")) or 0
+        read += _count(usage.get("input_tokens_cache_write")) or 0
+    return read, _count(usage.get("output_tokens")), _count(usage.get("reasoning_tokens"))
+
+
+def _count(value: Any) -> int | None:
+    return value if isinstance(value, int) and 0 <= value < _MOST else None
 
 
 def _text(sample: dict[str, Any], score: dict[str, Any] | None) -> int | None:

@@ -1,31 +1,40 @@
 """Members of a zip archive as streams, zstd among them.
 
-Python's zipfile reads zstd from 3.14 on, and inspect logs are zstd. The directory of the archive
-is left to zipfile; zstd members are decompressed here, across frames, their checksums compared.
+Python's zipfile reads zstd from 3.14 on, and makes an object of every member: a log has one for
+each sample, most of which are never opened. Here the directory is walked without keeping those,
+and stored, deflated and zstd members (over several frames) are read, their checksums compared.
+
+Format: PKWARE APPNOTE 6.3.10.
 """
 
 from __future__ import annotations
 
 import struct
-import zipfile
 import zlib
 from contextlib import contextmanager
-from io import RawIOBase
-from typing import IO, TYPE_CHECKING, Any, Protocol, Self, cast
+from typing import IO, TYPE_CHECKING, NamedTuple, Protocol, Self, cast
 
 import zstandard
 
 from hatscore.errors import ReaderError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 __all__ = ["MAGIC", "Archive", "Readable", "first_member", "reading"]
 
 MAGIC = b"PK\x03\x04"
-_ZSTD = (93, 20)  # APPNOTE 6.3.8 gave zstd 93 after 20 had been in use for a short time
-_LOCAL_HEADER = struct.Struct("<4sHHHHHIIIHH")
-_ENCRYPTED = 0x1
+_STORED, _DEFLATED, _AES = 0, 8, 99
+_ZSTD = (93, 20)  # zstd had 20 for a short time, then 93
+_LOCAL = struct.Struct("<4sHHHHHIIIHH")
+_ENTRY = struct.Struct("<4sHHHHHHIIIHHHHHII")
+_END = struct.Struct("<4sHHHHIIH")
+_END64_LOCATOR = struct.Struct("<4sIQI")
+_END64 = struct.Struct("<4sQHHIIQQQQ")
+_LONGEST_COMMENT = 0xFFFF
+_FULL16, _FULL32 = 0xFFFF, 0xFFFFFFFF  # the number stands in the 64-bit part
+_ENCRYPTED, _UTF8 = 0x1, 0x800
+_CHUNK = 1 << 16
 
 
 class Readable(Protocol):
@@ -36,6 +45,15 @@ class Readable(Protocol):
         ...
 
 
+class _Member(NamedTuple):
+    flags: int
+    method: int
+    crc: int
+    packed: int
+    size: int
+    offset: int
+
+
 @contextmanager
 def reading(name: str) -> Iterator[None]:
     """Turn whatever broken bytes do to a decoder into a ReaderError that names the file."""
@@ -43,18 +61,13 @@ def reading(name: str) -> Iterator[None]:
         yield
     except ReaderError:
         raise
-    except zipfile.BadZipFile as err:
-        raise ReaderError(
-            f"{name}: a broken or cut off zip archive ({err}); copy the log again, or if its run "
-            "was killed recover it with `inspect log recover`"
-        ) from err
     except (
         OSError,
         EOFError,
         ValueError,  # also what is no Unicode
         LookupError,
         OverflowError,
-        RuntimeError,  # also NotImplementedError of zipfile
+        RuntimeError,
         struct.error,
         zlib.error,
         zstandard.ZstdError,
@@ -64,10 +77,10 @@ def reading(name: str) -> Iterator[None]:
 
 def first_member(head: bytes) -> str | None:
     """Return the name of the first member of an archive from its first bytes, None if none."""
-    if not head.startswith(MAGIC) or len(head) < _LOCAL_HEADER.size:
+    if not head.startswith(MAGIC) or len(head) < _LOCAL.size:
         return None
-    length = _LOCAL_HEADER.unpack_from(head)[-2]
-    return head[_LOCAL_HEADER.size : _LOCAL_HEADER.size + length].decode("utf-8", "replace")
+    length = _LOCAL.unpack_from(head)[-2]
+    return head[_LOCAL.size : _LOCAL.size + length].decode("utf-8", "replace")
 
 
 class Archive:
@@ -79,6 +92,8 @@ class Archive:
         Seekable binary file; closed with the archive.
     name
         Its name for messages.
+    keep
+        Which members are wanted, by name; the others are not there.
 
     Raises
     ------
@@ -86,25 +101,26 @@ class Archive:
         No zip archive, or one that is cut off.
     """
 
-    def __init__(self, file: IO[bytes], name: str) -> None:
+    def __init__(
+        self, file: IO[bytes], name: str, keep: Callable[[bytes], bool] = lambda _: True
+    ) -> None:
         self.name = name
         self._file = file
         with reading(name):
-            self._zip = zipfile.ZipFile(file)
+            self._members = self._directory(keep)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._zip.close()
         self._file.close()
 
     def names(self) -> list[str]:
-        """Return the names of all members, each once, in order of the directory."""
-        return list(self._zip.NameToInfo)
+        """Return the names of the wanted members, each once, in order of the directory."""
+        return list(self._members)
 
     def __contains__(self, member: str) -> bool:
-        return member in self._zip.NameToInfo
+        return member in self._members
 
     @contextmanager
     def open(self, member: str) -> Iterator[Readable]:
@@ -118,66 +134,174 @@ class Archive:
         """
         where = f"{self.name}, member {member}"
         with reading(where):
-            if member not in self:
+            found = self._members.get(member)
+            if found is None:
                 raise ReaderError(f"{self.name}: the archive has no member {member}")
-            info = self._zip.getinfo(member)
-            if info.flag_bits & _ENCRYPTED:
+            if found.flags & _ENCRYPTED or found.method == _AES:
                 raise ReaderError(f"{where}: encrypted; unpack it with its password and zip it new")
-            if info.compress_type in _ZSTD:
-                packed = _Span(self._file, self._data_start(info), info.compress_size)
-                unpacked = zstandard.ZstdDecompressor().stream_reader(
-                    cast("IO[bytes]", packed), read_across_frames=True
-                )
-                yield _Checked(unpacked, info.file_size, info.CRC)
-            else:
-                with self._zip.open(info) as file:
-                    yield file
+            chunks = self._unpacked(found, where)
+            yield _Chunks(chunks, found, where)
 
-    def _data_start(self, info: zipfile.ZipInfo) -> int:
-        self._file.seek(info.header_offset)
-        head = self._file.read(_LOCAL_HEADER.size)
-        if len(head) < _LOCAL_HEADER.size or not head.startswith(MAGIC):
+    def _unpacked(self, member: _Member, where: str) -> Iterator[bytes]:
+        chunks = self._packed(member, where)
+        if member.method == _STORED:
+            return chunks
+        if member.method == _DEFLATED:
+            return _inflated(chunks)
+        if member.method in _ZSTD:
+            return _unzstd(chunks)
+        raise ReaderError(
+            f"{where}: compressed by method {member.method}; known are stored (0), deflate (8) "
+            "and zstd (93, 20). Unpack the log and zip it new"
+        )
+
+    def _packed(self, member: _Member, where: str) -> Iterator[bytes]:
+        self._file.seek(member.offset)
+        head = self._file.read(_LOCAL.size)
+        if len(head) < _LOCAL.size or not head.startswith(MAGIC):
             raise ReaderError(
-                f"{self.name}, member {info.filename}: the directory points to a place where no "
-                "member begins; the archive is damaged, copy the log again"
+                f"{where}: the directory of the archive points to a place where no member begins; "
+                "the file is damaged, copy it again"
             )
-        *_, name_length, extra_length = _LOCAL_HEADER.unpack(head)
-        return info.header_offset + _LOCAL_HEADER.size + int(name_length) + int(extra_length)
+        *_, name_length, extra_length = _LOCAL.unpack(head)
+        at = member.offset + _LOCAL.size + int(name_length) + int(extra_length)
+        end = at + member.packed
+        while at < end:
+            self._file.seek(at)  # another member may have been read in between
+            chunk = self._file.read(min(_CHUNK, end - at))
+            if not chunk:
+                raise ReaderError(f"{where}: the archive ends within it; copy the log again")
+            at += len(chunk)
+            yield chunk
+
+    def _directory(self, keep: Callable[[bytes], bool]) -> dict[str, _Member]:
+        start, size = self._find_directory()
+        self._file.seek(start)
+        data = self._file.read(size)
+        members: dict[str, _Member] = {}
+        at = 0
+        while at + _ENTRY.size <= len(data):
+            entry = _ENTRY.unpack_from(data, at)
+            if entry[0] != b"PK\x01\x02":
+                raise self._broken(f"no entry at byte {start + at} of its directory")
+            begin = at + _ENTRY.size
+            end = begin + entry[10]
+            name = data[begin:end]
+            at = end + entry[11] + entry[12]
+            if keep(name):
+                coding = "utf-8" if entry[3] & _UTF8 else "cp437"
+                extra = data[end : end + entry[11]]
+                members[name.decode(coding, "replace")] = _member(entry, extra, self._shift)
+        if at != len(data):
+            raise self._broken("its directory is cut off")
+        return members
+
+    def _find_directory(self) -> tuple[int, int]:
+        """Return where the directory begins and how long it is."""
+        self._shift = 0
+        length = self._file.seek(0, 2)
+        tail_start = max(0, length - _LONGEST_COMMENT - _END.size - _END64_LOCATOR.size)
+        self._file.seek(tail_start)
+        tail = self._file.read()
+        at = tail.rfind(b"PK\x05\x06")
+        if at < 0 or at + _END.size > len(tail):
+            raise self._broken("it has no directory at its end")
+        _, _, _, _, count, size, offset, _ = _END.unpack_from(tail, at)
+        directory_end = tail_start + at
+        if count == _FULL16 or _FULL32 in (size, offset):
+            locator = at - _END64_LOCATOR.size
+            if locator >= 0 and tail[locator : locator + 4] == b"PK\x06\x07":
+                _, _, where, _ = _END64_LOCATOR.unpack_from(tail, locator)
+                self._file.seek(where)
+                record = self._file.read(_END64.size)
+                if len(record) < _END64.size or not record.startswith(b"PK\x06\x06"):
+                    raise self._broken("its 64-bit directory is not where it says")
+                *_, size, offset = _END64.unpack(record)
+                directory_end = where
+        self._shift = directory_end - size - offset  # not 0 where something was put before it
+        if self._shift < 0:
+            raise self._broken("its directory is longer than what is there")
+        return directory_end - size, size
+
+    def _broken(self, what: str) -> ReaderError:
+        return ReaderError(
+            f"{self.name}: a broken or cut off zip archive: {what}. Copy the log again, or if its "
+            "run was killed recover it with `inspect log recover`"
+        )
 
 
-class _Span(RawIOBase):
-    """A part of a file as a file; keeps its own position, as several may be open."""
+class _Chunks:
+    """Unpacked chunks as a file; their number and checksum are compared with the directory's."""
 
-    def __init__(self, file: IO[bytes], start: int, size: int) -> None:
-        self._file = file
-        self._at = start
-        self._end = start + size
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, into: Any, /) -> int:
-        self._file.seek(self._at)
-        data = self._file.read(min(len(into), self._end - self._at))
-        into[: len(data)] = data
-        self._at += len(data)
-        return len(data)
-
-
-class _Checked:
-    """Decompressed bytes, their number and checksum compared with the directory's."""
-
-    def __init__(self, source: Readable, size: int, crc: int) -> None:
-        self._source = source
-        self._left = size
-        self._crc = crc
-        self._seen = 0
+    def __init__(self, chunks: Iterator[bytes], member: _Member, where: str) -> None:
+        self._chunks = chunks
+        self._where = where
+        self._left = member.size
+        self._expected = member.crc
+        self._crc = 0
 
     def read(self, size: int = -1, /) -> bytes:
-        data = self._source.read(size)
-        self._left -= len(data)
-        self._seen = zlib.crc32(data, self._seen)
-        ended = not data and size != 0
-        if self._left < 0 or (ended and self._left) or (ended and self._seen != self._crc):
-            raise ReaderError("size or checksum differ from the directory's; copy the log again")
-        return data
+        """Return some `size` bytes; whole chunks, as nobody here needs a number to the byte."""
+        parts: list[bytes] = []
+        have = 0
+        with reading(self._where):
+            while size < 0 or have < max(size, 1):
+                chunk = next(self._chunks, None)
+                if chunk is None:
+                    if self._left or self._crc != self._expected:
+                        raise ReaderError(
+                            f"{self._where}: length or checksum differ from the directory's; "
+                            "the file is damaged, copy it again"
+                        )
+                    break
+                self._crc = zlib.crc32(chunk, self._crc)
+                self._left -= len(chunk)
+                if self._left < 0:
+                    raise ReaderError(f"{self._where}: longer than the directory says; damaged")
+                parts.append(chunk)
+                have += len(chunk)
+        return b"".join(parts)
+
+
+def _member(entry: tuple[int, ...], extra: bytes, shift: int) -> _Member:
+    flags, method, crc, packed, size, offset = (entry[i] for i in (3, 4, 7, 8, 9, 16))
+    at = 0
+    while at + 4 <= len(extra):
+        kind, length = struct.unpack_from("<HH", extra, at)
+        if kind == 1:  # the 64-bit values, of those that were too large only
+            values = iter(struct.unpack_from(f"<{length // 8}Q", extra, at + 4))
+            size = next(values, size) if size == _FULL32 else size
+            packed = next(values, packed) if packed == _FULL32 else packed
+            offset = next(values, offset) if offset == _FULL32 else offset
+        at += 4 + length
+    return _Member(flags, method, crc, packed, size, offset + shift)
+
+
+def _inflated(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    unpacker = zlib.decompressobj(-zlib.MAX_WBITS)
+    for chunk in chunks:
+        data = chunk
+        while data:
+            yield unpacker.decompress(data, 8 * _CHUNK)
+            data = unpacker.unconsumed_tail
+    yield unpacker.flush()
+    if not unpacker.eof:
+        raise EOFError("the compressed data are cut off")
+
+
+def _unzstd(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Decompress all frames; never more than a chunk at a time, however small the input."""
+    source = cast("IO[bytes]", _Source(chunks))
+    reader = zstandard.ZstdDecompressor().stream_reader(source, read_across_frames=True)
+    while chunk := reader.read(8 * _CHUNK):
+        yield chunk
+
+
+class _Source:
+    """Chunks as the file that zstandard wants."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self._chunks = chunks
+
+    def read(self, _size: int = -1, /) -> bytes:
+        return next(self._chunks, b"")
