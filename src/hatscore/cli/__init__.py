@@ -22,6 +22,7 @@ COMMANDS = {
     "convert": "Write logs and tables of others as one table of outcomes.",
     "demo": "Measure a small real model on this machine and write the page.",
     "judge": "Let models judge stored replies.",
+    "models": "What is known of models: size, date, settings, prices.",
     "report": "Write the page and the figures.",
     "run": "Sample a model, then score and report.",
     "score": "Print the scores of runs.",
