@@ -158,7 +158,7 @@ def read_many(
             for one in part
         ]
         chosen, said = choose_filter(benchmark, samples, filter)
-        notes += said
+        notes += [] if regrade else said
         wanted = None if regrade else choose_metric(benchmark, samples, metric)
         notes += repeat_notes(benchmark, samples, regrade=regrade, metric=wanted)
         if pool:
@@ -217,6 +217,15 @@ def _frame(
     """Return rows for the guard, those of the chosen filter."""
     rows = np.flatnonzero([filtered == chosen for filtered in samples.filters])
     file, prefix = samples.file, f"{name.subtask}/" if name.subtask else ""
+    items = [prefix + samples.items[i] for i in rows]
+    languages = [samples.languages[i] or name.language for i in rows]
+    seen: dict[tuple[str, str], int] = {}
+    for key, row in zip(zip(items, languages, strict=True), rows, strict=True):
+        if (first := seen.setdefault(key, int(row))) != row:
+            raise ReaderError(
+                f"{samples.where(int(row))}: item {key[0]!r} was already in line "
+                f"{samples.lines[first]}; an item has one row of filter {chosen} in a run"
+            )
     notes: list[str] = []
     columns: dict[str, Any] = {}
     if metric is None:
@@ -236,8 +245,6 @@ def _frame(
         notes = partial_note(k, name=metric, what=f"{file.model} on {file.task}")
         columns["chance"] = _chance(samples, metric, k)[rows]
     notes += check_results(samples, rows, metric=metric, chosen=chosen, allow=allow)
-    items = [prefix + samples.items[i] for i in rows]
-    languages = [samples.languages[i] or name.language for i in rows]
     frame = pl.DataFrame(
         {
             "item": items,
