@@ -80,10 +80,7 @@ def read_many(
     InputError
         Nothing says the languages, and all that a table is refused for.
     """
-    own = dict(COLUMNS)
-    if grade is not None:
-        del own["score"]
-        own |= _GRADED
+    own = COLUMNS if grade is None else {**COLUMNS, **_GRADED}
     given = parse_columns(columns)
     if "language" not in given:
         if "language" not in parse_maps(map):
@@ -95,7 +92,14 @@ def read_many(
         if not parse_maps(map)["language"].on_path:
             given["language"] = "evaluation_name"
     files = [file for path in paths for file in table_files(path) if _is_instance_file(file)]
-    return table.read_many(files, columns={**own, **given}, map=map, grade=grade, **options)
+    return table.read_many(
+        files,
+        columns=given,
+        map=map,
+        grade=grade,
+        defaults={field: (column,) for field, column in own.items()},
+        **options,
+    )
 
 
 def _is_instance_file(path: Path) -> bool:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hatscore.outcomes import Outcomes
+    from hatscore.readers.table_columns import ValueMap
     from hatscore.readers.table_files import Records
 
 __all__ = ["FORMAT", "OPTIONS", "read", "read_many", "sniff"]
@@ -33,6 +34,7 @@ OPTIONS = (
     "pool",
     "count",
 )
+_BY_NAME = {field: (field,) for field in FIELDS} | {"source": ("source", "source_language")}
 # Taken by their names even where `columns` names others: no table means something else by them.
 _ALWAYS = ("model", "benchmark", "item", "language", "source")
 _SHOWN = 12
@@ -51,6 +53,7 @@ def read(path: Path, **options: Any) -> Outcomes:
 def read_many(
     paths: Sequence[Path],
     *,
+    defaults: Mapping[str, Sequence[str]] | None = None,
     source: str | None = None,
     columns: str | Mapping[str, str] | Sequence[str] | None = None,
     map: Mapping[str, Any] | Sequence[str] | None = None,  # noqa: A002 - the public name
@@ -68,6 +71,10 @@ def read_many(
     ----------
     paths
         Files, and directories whose tables are all read.
+    defaults
+        For readers built on this one: the columns that hold a field where `columns` does not
+        say it, if the table has them. By default those that have the fields' names: all of
+        them, or those of model, benchmark, item and languages if `columns` is given.
     source
         Language of the items' source rows, where no column says it.
     columns
@@ -106,7 +113,10 @@ def read_many(
     if not any(part.rows for part in records):
         raise InputError(f"{records[0].path}: the table has a header but no rows")
     maps = parse_maps(map)
-    fields = _fields(parse_columns(columns), records, is_mapped=maps)
+    given = parse_columns(columns)
+    if defaults is None:
+        defaults = {field: _BY_NAME[field] for field in (_ALWAYS if given else FIELDS)}
+    fields = _fields(given, records, maps=maps, defaults=defaults)
     plan = Plan(
         fields=fields,
         maps=maps,
@@ -137,15 +147,18 @@ def read_many(
 
 
 def _fields(
-    given: dict[str, str], records: list[Records], is_mapped: Mapping[str, Any]
+    given: dict[str, str],
+    records: list[Records],
+    *,
+    maps: Mapping[str, ValueMap],
+    defaults: Mapping[str, Sequence[str]],
 ) -> dict[str, str]:
-    """Complete the columns by those that have the names of fields, and check all."""
+    """Complete the columns by the defaults that the table has, and check all."""
     heads = list(dict.fromkeys(key for part in records for row in part.rows for key in row))
     fields = dict(given)
-    for field in _ALWAYS if given else FIELDS:
-        names = ("source", "source_language") if field == "source" else (field,)
-        own = next((name for name in names if name in heads), None)
-        on_path = field in is_mapped and is_mapped[field].on_path
+    for field, names in defaults.items():
+        own = next((name for name in names if name.partition(".")[0] in heads), None)
+        on_path = field in maps and maps[field].on_path
         if own is not None and field not in fields and not on_path:
             fields[field] = own
     for column in fields.values():
@@ -162,7 +175,7 @@ def _fields(
     starred = any("*" in column for column in fields.values())
     if "language" in fields and starred:
         raise InputError("columns: with a * for the language there is no column of languages")
-    mapped = "language" in is_mapped and is_mapped["language"].on_path
+    mapped = "language" in maps and maps["language"].on_path
     if "language" not in fields and not starred and not mapped:
         raise InputError(
             "which column names the language? columns language=COLUMN, a * in the columns of a "
@@ -173,7 +186,7 @@ def _fields(
 
 
 def _constant(
-    name: str, value: str | None, fields: Mapping[str, str], maps: Mapping[str, Any]
+    name: str, value: str | None, fields: Mapping[str, str], maps: Mapping[str, ValueMap]
 ) -> str | None:
     """Return the value given for all rows, unless the table says it."""
     if name in fields or (name in maps and maps[name].on_path):

@@ -141,6 +141,9 @@ class Rows:
     def notes(self) -> list[str]:
         """Say how the table was read where it could have been read in another way."""
         plan, notes = self.plan, []
+        if any("*" in column for column in plan.fields.values()):
+            languages = dict.fromkeys(row["language"] for row in self._rows)
+            notes.append(f"languages of the columns: {', '.join(languages)}")
         for what, count in self._dropped.items():
             notes.append(f"{count} rows are left out by map: {what}")
         if self.missing:
@@ -150,6 +153,12 @@ class Rows:
             )
         if plan.grade is not None:
             notes.append(f"replies of the table are graded here, as {plan.grade}")
+            sources = [r for r in self._rows if r["language"] == r["source_language"]]
+            if sources and not any(row["k"] for row in sources):
+                notes.append(
+                    "no reply in the source language is right: do the columns hold the replies "
+                    f"({plan.fields['reply']}) and the golds ({plan.fields['gold']})?"
+                )
         elif any(row["k"] != int(row["k"]) for row in self._rows):
             notes.append("scores between 0 and 1 count as partly right")
         for name, value in (("model", plan.model), ("benchmark", plan.benchmark)):
