@@ -17,7 +17,7 @@ os.environ |= {"HF_HUB_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
 import lm_eval
 from lm_eval.api.model import LM
 from lm_eval.loggers import EvaluationTracker
-from lm_eval.tasks import get_task_dict
+from lm_eval.tasks import TaskManager, get_task_dict
 
 
 class Scripted(LM):
@@ -56,13 +56,15 @@ def config_of(task, folder):
 
 
 def main(plan, out):
+    # without the eleven thousand tasks that the harness brings
+    manager = TaskManager(include_defaults=False)
     for run in json.loads(Path(plan).read_text(encoding="utf-8")):
         with tempfile.TemporaryDirectory() as folder:
             tracker = EvaluationTracker(output_path=str(Path(out) / run.get("folder", "")))
             # not simple_evaluate, which spends seconds on a description of the machine
             results = lm_eval.evaluate(
                 Scripted(run["replies"]),
-                get_task_dict([config_of(task, folder) for task in run["tasks"]]),
+                get_task_dict([config_of(task, folder) for task in run["tasks"]], manager),
                 bootstrap_iters=0,
             )
             tracker.general_config_tracker.log_experiment_args(
