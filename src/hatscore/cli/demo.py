@@ -9,7 +9,7 @@ import click
 __all__ = ["command"]
 
 LANGUAGES = ("de", "es", "fr", "pt", "sw", "ru", "hi", "ja")
-ITEMS = 50
+ITEMS = 40
 REPEATS = 10
 EXIT_INCOMPLETE = 1
 
