@@ -187,9 +187,17 @@ def test_model_that_is_not_served_is_refused_before_sampling(
     assert not server.requests
 
 
-def test_change_of_the_returned_model_is_a_warning(model_server: Serve, tmp_path: Path) -> None:
+def test_change_of_the_returned_model_stops_the_run(model_server: Serve, tmp_path: Path) -> None:
     server = model_server(returned_name=lambda request: "m-may" if request < 3 else "m-june")
-    summary = run_once(server, tmp_path / "r", make(3, 1))
+    words = "asked for 'test-model', the server answers as 'm-june' now and as 'm-may' before"
+    with pytest.raises(ModelError, match=words):
+        run_once(server, tmp_path / "r", make(3, 1), concurrency=1)
+    assert len(stored(tmp_path / "r")) == 2  # nothing of the other model
+    with pytest.raises(ModelError, match=words):  # and not on the next start either
+        run_once(server, tmp_path / "r", make(3, 1))
+    assert len(stored(tmp_path / "r")) == 2
+    summary = run_once(server, tmp_path / "r", make(3, 1), mixed_models=True)
+    assert summary.complete
     assert summary.models == ("m-june", "m-may")
     assert any("m-june, m-may" in warning for warning in summary.warnings)
 

@@ -1,4 +1,9 @@
-"""Ask for what the store lacks, write it as it comes, and say how far it is."""
+"""Ask for what the store lacks, write it as it comes, and say how far it is.
+
+A request is under way until its replies are committed: what a kill can lose is what was under
+way. All replies that one turn of the event loop brings share a commit, so that a fast server is
+not slowed by it and a slow one never waits for it.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +11,17 @@ import asyncio
 import contextlib
 import time
 from collections import deque
-from dataclasses import dataclass
+from collections.abc import Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Protocol
 
 from hatscore.errors import InputError, ModelError
+from hatscore.sampling.budget import Budget, Meter, Usage
+from hatscore.sampling.pace import Pace, Paced
+from hatscore.sampling.tally import Progress, Summary, Tally
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Coroutine, Iterable, Mapping
+    from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 
     from hatscore.sampling.client import Client, Completion, SamplingParams
     from hatscore.sampling.task import Cell, Task
@@ -22,8 +30,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Progress", "Sink", "Summary", "request_seed", "sample"]
 
-FLUSH_S = 0.25
 MOST_FAILED = 20  # requests in a row, each after all its tries
+GRACE_S = 20.0
+STOPPED = "stopped from outside"
 
 
 class Sink(Protocol):
@@ -41,10 +50,6 @@ class Sink(Protocol):
         """Keep one reply, or the error in its place."""
         ...
 
-    def flush_if_due(self) -> None:
-        """Commit when what waits has waited long enough; called several times a second."""
-        ...
-
     def flush(self) -> None:
         """Commit everything."""
         ...
@@ -52,76 +57,6 @@ class Sink(Protocol):
     def models(self) -> tuple[str, ...]:
         """Return the model names that the server gave, sorted."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Progress:
-    """How far the sampling is.
-
-    Parameters
-    ----------
-    done, total
-        Good replies stored and wanted, those of earlier starts included.
-    new, errors
-        Good replies and errors of this start.
-    elapsed_s
-        Seconds since this start.
-    rate
-        New good replies per second since the model was ready; 0.0 before the first.
-    eta_s
-        Seconds to go at that rate; None before the first reply.
-    """
-
-    done: int
-    total: int
-    new: int
-    errors: int
-    elapsed_s: float
-    rate: float
-    eta_s: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What one start of the sampling has brought.
-
-    Parameters
-    ----------
-    total, already, new, errors
-        Replies wanted, stored before, new and good, failed for good. The run is complete when
-        ``already + new == total``.
-    requests
-        Answers of the client.
-    wall_s
-        Seconds.
-    input_tokens, output_tokens, reasoning_tokens
-        Sums over the new replies for which the server told them; None when for none. The prompt
-        of a request that brings n replies counts n times, though most servers bill it once.
-    models
-        Model names that the server has given with any good reply of the store.
-    warnings
-        What a reader of the results should know.
-    last_error
-        The last failure, None when there was none.
-    """
-
-    total: int
-    already: int
-    new: int
-    errors: int
-    requests: int
-    wall_s: float
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    reasoning_tokens: int | None = None
-    models: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    last_error: str | None = None
-
-    @property
-    def complete(self) -> bool:
-        """Whether every reply that was asked for is stored."""
-        return self.already + self.new >= self.total
 
 
 def request_seed(run_seed: int | None, cell: Cell, first_repeat: int) -> int | None:
@@ -150,62 +85,6 @@ def request_seed(run_seed: int | None, cell: Cell, first_repeat: int) -> int | N
     return int.from_bytes(sha256(key.encode("utf-8", "replace")).digest()[:4]) >> 1
 
 
-class _State:
-    """Counters of one start."""
-
-    def __init__(self, total: int, already: int) -> None:
-        self.total = total
-        self.already = already
-        self.new = self.errors = self.requests = self.failed_in_a_row = 0
-        self.last_error: str | None = None
-        self.start = self.begin = time.monotonic()  # begin: when the model was ready
-        self._tokens: dict[str, int] = {}
-
-    def count(self, completions: list[Completion]) -> None:
-        self.requests += 1
-        good = [c for c in completions if c.error is None]
-        self.new += len(good)
-        self.errors += len(completions) - len(good)
-        self.failed_in_a_row = 0 if good else self.failed_in_a_row + 1
-        for completion in completions:
-            self.last_error = completion.error or self.last_error
-        for completion in good:
-            for name in ("input_tokens", "output_tokens", "reasoning_tokens"):
-                value = getattr(completion, name)
-                if value is not None:
-                    self._tokens[name] = self._tokens.get(name, 0) + value
-
-    def progress(self) -> Progress:
-        elapsed = time.monotonic() - self.start
-        busy = time.monotonic() - self.begin
-        rate = self.new / busy if busy > 0 else 0.0
-        done = self.already + self.new
-        eta = (self.total - done) / rate if rate > 0 else None
-        return Progress(done, self.total, self.new, self.errors, elapsed, rate, eta)
-
-    def summary(self, models: tuple[str, ...]) -> Summary:
-        warnings = []
-        if len(models) > 1:
-            warnings.append(
-                f"the server answered under several model names: {', '.join(models)}; "
-                "these replies may come from different models"
-            )
-        return Summary(
-            total=self.total,
-            already=self.already,
-            new=self.new,
-            errors=self.errors,
-            requests=self.requests,
-            wall_s=time.monotonic() - self.start,
-            input_tokens=self._tokens.get("input_tokens"),
-            output_tokens=self._tokens.get("output_tokens"),
-            reasoning_tokens=self._tokens.get("reasoning_tokens"),
-            models=models,
-            warnings=tuple(warnings),
-            last_error=self.last_error,
-        )
-
-
 async def sample(
     store: Sink,
     tasks: Iterable[Task],
@@ -214,10 +93,14 @@ async def sample(
     params: SamplingParams,
     concurrency: int = 8,
     progress: Callable[[Progress], None] | None = None,
+    budget: Budget | None = None,
+    used: Usage | None = None,
+    stop: asyncio.Event | None = None,
+    mixed_models: bool = False,
 ) -> Summary:
     """Sample every reply of `tasks` that `store` does not hold.
 
-    Replies are stored as they come. When this is cancelled, or fails, what had arrived is
+    Replies are committed as they come. When this is cancelled, or fails, what had arrived is
     committed and the next start goes on from there. The client is checked first, unless nothing
     is missing; it is not closed.
 
@@ -227,103 +110,276 @@ async def sample(
         A :class:`Store` open for writing, or another sink.
     tasks
         Asked for in this order. The prompts of one language often share their examples: servers
-        keep the computed prefix of the last few prompts, so neighbours should share it.
+        keep the computed prefix of the last few prompts, so neighbours should share it. A
+        sequence is gone through twice and never copied: it may make its tasks when asked.
     client
         The model.
     params
         Sampling parameters; each request gets its own seed from ``params.seed``.
     concurrency
-        Most requests under way at once, at least 1.
+        Most requests under way at once, at least 1; below it the number follows the server, see
+        :class:`Pace`.
     progress
         Called at the start and after every answer.
+    budget
+        Limits of the run, and prices; None sets none.
+    used
+        What earlier starts of the run have used: it counts against the limits.
+    stop
+        When it is set, nothing more is asked for, what is under way is waited for, at most 20
+        seconds, and the summary says so.
+    mixed_models
+        Go on when the server answers under another model name than before.
 
     Raises
     ------
     InputError
         `concurrency` below 1, a task without repeats, or two tasks for one item and language.
     ModelError
-        The model does not answer as it must, or the last 20 requests have all failed.
+        The model does not answer as it must, the last 20 requests have all failed, or the
+        server answers under another model name than before in this run; such a reply is not
+        stored.
     RunError
         The store cannot be written.
     """
-    tasks = list(tasks)
-    _check(tasks, concurrency)
-    store.put_items(tasks)
-    held = store.good_repeats()
-    missing = [
-        (task, [r for r in range(task.repeats) if r not in held.get(task.cell, ())])
-        for task in tasks
-    ]
-    total = sum(task.repeats for task in tasks)
-    state = _State(total, total - sum(len(repeats) for _, repeats in missing))
-    report = progress or (lambda _: None)
-    report(state.progress())
-    waiting = deque((task, repeats) for task, repeats in missing if repeats)
-
-    async def work() -> None:
-        while waiting:
-            task, repeats = waiting.popleft()
-            while repeats:
-                seed = request_seed(params.seed, task.cell, repeats[0])
-                completions = await client.complete(
-                    task.prompt, n=len(repeats), params=params, seed=seed
-                )
-                if not completions:
-                    raise ModelError(f"the client of {client.name!r} returned no reply")
-                for repeat, completion in zip(repeats, completions, strict=False):
-                    store.put(task.cell, repeat, completion, seed=seed)
-                repeats = repeats[len(completions) :]
-                state.count(completions)
-                report(state.progress())
-                _check_failures(state)
-
-    async def flush() -> None:
-        while True:
-            await asyncio.sleep(FLUSH_S)
-            store.flush_if_due()
-
+    tasks = tasks if isinstance(tasks, Sequence) else list(tasks)
+    start = _Start(
+        store,
+        _Plan(tasks, store.good_repeats()),
+        client,
+        params=params,
+        pace=Pace(concurrency),
+        meter=Meter(budget or Budget(), used or Usage()),
+        names=_Names(client.name, store.models(), mixed=mixed_models),
+        progress=progress,
+        stop=stop,
+    )
     try:
-        if waiting:
-            await client.check()
-            state.begin = time.monotonic()
-            workers = min(concurrency, len(waiting))
-            await _together(flush, [work] * workers)
+        await start.run()
     except BaseException:
         # The error that ended the sampling is the one to show; a full disk shows up again.
         with contextlib.suppress(Exception):
             store.flush()
         raise
     store.flush()
-    return state.summary(store.models())
+    return start.tally.summary(store.models(), stopped=start.stopped)
 
 
-async def _together(background: _Job, workers: list[_Job]) -> None:
+class _Start:
+    """One start of the sampling."""
+
+    def __init__(
+        self,
+        store: Sink,
+        plan: _Plan,
+        client: Client,
+        *,
+        params: SamplingParams,
+        pace: Pace,
+        meter: Meter,
+        names: _Names,
+        progress: Callable[[Progress], None] | None,
+        stop: asyncio.Event | None,
+    ) -> None:
+        self.store = store
+        self.plan = plan
+        self.client = client
+        self.params = params
+        self.pace = pace
+        self.meter = meter
+        self.names = names
+        self.progress = progress
+        self.stop = stop
+        plan.note(store)
+        self.tally = Tally(plan.total, plan.total - plan.missing, meter)
+        self.commits = _Commits(store)
+        self.waiting = plan.waiting()
+
+    async def run(self) -> None:
+        self.report()
+        if not self.plan.missing:
+            return
+        await self.client.check()
+        self.tally.begin = time.monotonic()
+        paced = self.client if isinstance(self.client, Paced) else None
+        if paced is not None:
+            paced.on_pushback = self.pace.push_back
+        try:
+            workers = min(self.pace.most, self.plan.cells)
+            await _together([self.work] * workers, self.commits.run, self.heed)
+        finally:
+            if paced is not None:
+                paced.on_pushback = None
+
+    @property
+    def stopped(self) -> str | None:
+        """Why it ended early, None when it did not."""
+        if self.stop is not None and self.stop.is_set() and not self.tally.complete:
+            return STOPPED
+        return self.meter.reached
+
+    async def work(self) -> None:
+        for task, repeats in self.waiting:
+            left = repeats
+            while left:
+                if not await self.pace.begin():
+                    return
+                asked = await self.meter.begin(len(left))
+                if not asked:
+                    self.pace.close()
+                    return
+                left = await self.ask(task, left, asked)
+
+    async def ask(self, task: Task, repeats: list[int], asked: int) -> list[int]:
+        """Ask for `asked` of `repeats`, store what comes, and return what is still missing."""
+        cell = task.cell
+        prompt = task.prompt
+        seed = request_seed(self.params.seed, cell, repeats[0])
+        completions: list[Completion] = []
+        began = time.monotonic()
+        try:
+            completions = await self.client.complete(prompt, n=asked, params=self.params, seed=seed)
+        finally:
+            self.meter.end(asked, completions, prompt)
+        if not completions:
+            raise ModelError(f"the client of {self.client.name!r} returned no reply")
+        self.names.check(completions)
+        for repeat, completion in zip(repeats, completions, strict=False):
+            self.store.put(cell, repeat, completion, seed=seed)
+        await self.commits.done()
+        first = completions[0]
+        taken = time.monotonic() - began if first.latency_s is None else first.latency_s
+        self.pace.end(began, None if first.error is not None else taken)
+        self.tally.count(cell.language, asked, completions)
+        self.report()
+        _check_failures(self.tally)
+        return repeats[len(completions) :]
+
+    def report(self) -> None:
+        if self.progress is not None:
+            self.progress(self.tally.progress(self.pace.under_way, self.pace.limit))
+
+    async def heed(self, jobs: Sequence[asyncio.Task[None]]) -> None:
+        """Stop in good order when asked to."""
+        if self.stop is not None:
+            await self.stop.wait()
+            self.pace.close()
+            self.meter.close()
+            await asyncio.sleep(GRACE_S)
+            for job in jobs:
+                job.cancel()
+
+
+async def _together(
+    workers: Sequence[_Job],
+    commit: _Job,
+    heed: Callable[[Sequence[asyncio.Task[None]]], Coroutine[None, None, None]],
+) -> None:
     """Run `workers` to their end; the first error cancels the others and is raised alone."""
     try:
         async with asyncio.TaskGroup() as group:
-            helper = group.create_task(background())
             jobs = [group.create_task(worker()) for worker in workers]
+            helpers = [group.create_task(commit()), group.create_task(heed(jobs))]
             await asyncio.wait(jobs)
-            helper.cancel()
+            for helper in helpers:
+                helper.cancel()
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
 
 
-def _check(tasks: list[Task], concurrency: int) -> None:
-    if concurrency < 1:
-        raise InputError(f"concurrency {concurrency}: expected at least 1")
-    seen: set[Cell] = set()
-    for task in tasks:
-        if task.repeats < 1:
-            raise InputError(f"repeats {task.repeats}: expected at least 1")
-        if task.cell in seen:
-            raise InputError(f"two tasks for {'/'.join(task.cell)}; expected one")
-        seen.add(task.cell)
+class _Plan:
+    """What is wanted and what is missing of it; holds the keys, not the prompts."""
+
+    def __init__(self, tasks: Sequence[Task], held: Mapping[Cell, Collection[int]]) -> None:
+        self._tasks = tasks
+        self._held = held
+        self.total = self.missing = self.cells = 0
+
+    def note(self, store: Sink) -> None:
+        """Check and count everything, and let the store take note of it."""
+        noted = self._checked()
+        store.put_items(noted)
+        deque(noted, maxlen=0)  # a sink may have no use for them
+
+    def _checked(self) -> Iterator[Task]:
+        """Yield every task after a look at it, and count."""
+        seen: set[Cell] = set()
+        for task in self._tasks:
+            cell = task.cell
+            if task.repeats < 1:
+                raise InputError(f"repeats {task.repeats}: expected at least 1")
+            if cell in seen:
+                raise InputError(f"two tasks for {'/'.join(cell)}; expected one")
+            seen.add(cell)
+            missing = len(self._missing(task))
+            self.total += task.repeats
+            self.missing += missing
+            self.cells += missing > 0
+            yield task
+
+    def waiting(self) -> Iterator[tuple[Task, list[int]]]:
+        """Yield every task that lacks replies, with the numbers of those."""
+        for task in self._tasks:
+            repeats = self._missing(task)
+            if repeats:
+                yield task, repeats
+
+    def _missing(self, task: Task) -> list[int]:
+        held = self._held.get(task.cell, ())
+        return [repeat for repeat in range(task.repeats) if repeat not in held]
 
 
-def _check_failures(state: _State) -> None:
-    if state.failed_in_a_row >= MOST_FAILED:
+class _Commits:
+    """One commit for all replies of one turn of the event loop."""
+
+    def __init__(self, store: Sink) -> None:
+        self._store = store
+        self._due = asyncio.Event()
+        self._next: asyncio.Future[None] | None = None
+
+    def done(self) -> asyncio.Future[None]:
+        """Return what is done when everything that was put so far is committed."""
+        if self._next is None:
+            self._next = asyncio.get_running_loop().create_future()
+            self._due.set()
+        return self._next
+
+    async def run(self) -> None:
+        while True:
+            await self._due.wait()
+            self._due.clear()
+            done, self._next = self._next, None
+            self._store.flush()
+            if done is not None and not done.done():
+                done.set_result(None)
+
+
+class _Names:
+    """The model names that came back; a new one ends the run, unless they may be mixed."""
+
+    def __init__(self, asked: str, before: Iterable[str], *, mixed: bool) -> None:
+        self._asked = asked
+        self._known = set(before)
+        self._mixed = mixed
+
+    def check(self, completions: Iterable[Completion]) -> None:
+        for completion in completions:
+            name = completion.model
+            if name is None or completion.error is not None or name in self._known:
+                continue
+            if self._known and not self._mixed:
+                known = " and ".join(map(repr, sorted(self._known)))
+                raise ModelError(
+                    f"asked for {self._asked!r}, the server answers as {name!r} now and as {known} "
+                    "before in this run: replies of two models would be mixed; sample the new "
+                    "model into a new run, or allow it with --mixed-models"
+                )
+            self._known.add(name)
+
+
+def _check_failures(tally: Tally) -> None:
+    if tally.failed_in_a_row >= MOST_FAILED:
         raise ModelError(
-            f"the last {MOST_FAILED} requests have all failed: {state.last_error}; what had "
+            f"the last {MOST_FAILED} requests have all failed: {tally.last_error}; what had "
             "arrived is stored, start again to go on"
         )

@@ -7,6 +7,7 @@ error is replaced by a good reply, or by an error that is not older.
 from __future__ import annotations
 
 import sqlite3
+import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from hatscore.errors import RunError
 from hatscore.grading.answer import Reply
+from hatscore.sampling.budget import BYTES_PER_TOKEN, Usage
 from hatscore.sampling.codec import (
     GoldReader,
     GoldWriter,
@@ -26,7 +28,7 @@ from hatscore.sampling.codec import (
 from hatscore.sampling.task import Cell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator
     from types import TracebackType
 
     from hatscore.benchmarks.base import Prompt
@@ -39,6 +41,7 @@ __all__ = ["SCHEMA_VERSION", "Store", "StoredItem", "StoredResponse", "now"]
 SCHEMA_VERSION = 1
 _APPLICATION_ID = 0x48415453  # "HATS": tells our file from any other SQLite file
 _BATCH_ROWS = 200
+_BATCH_ITEMS = 1000
 _BATCH_SECONDS = 0.5
 _BUSY_MS = 10_000
 
@@ -191,7 +194,10 @@ class Store:
             connection = sqlite3.connect(uri, uri=True, isolation_level=None)
             connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
             connection.execute("PRAGMA journal_mode = WAL")
+            # Safe against a kill at any moment; a power cut may take the last few replies, and
+            # never damages what is there.
             connection.execute("PRAGMA synchronous = NORMAL")
+            connection.execute("PRAGMA wal_autocheckpoint = 4000")  # pages: a sync each 16 MB
             connection.execute("PRAGMA foreign_keys = ON")
             return connection
         connection = sqlite3.connect(f"{uri}?mode=ro", uri=True, isolation_level=None)
@@ -268,6 +274,8 @@ class Store:
         """Store the items of `tasks`; those already stored stay as they are."""
         for task in tasks:
             item = task.item
+            if len(self._items) >= _BATCH_ITEMS:
+                self.flush()
             self._items.append(
                 (
                     *task.cell,
@@ -345,14 +353,47 @@ class Store:
 
     # -- reading -------------------------------------------------------------------------
 
-    def good_repeats(self) -> dict[Cell, set[int]]:
-        """Return which repeats of each cell hold a good reply."""
-        found: dict[Cell, set[int]] = {}
-        for *key, repeat in self._query(
-            "SELECT benchmark, item, language, repeat FROM responses WHERE error IS NULL"
-        ):
-            found.setdefault(Cell(*key), set()).add(repeat)
+    def good_repeats(self) -> dict[Cell, Collection[int]]:
+        """Return which repeats of each cell hold a good reply.
+
+        Equal sets are one object, so that a finished run of many cells takes little memory.
+        """
+        query = """
+            SELECT benchmark, item, language, group_concat(repeat) FROM responses
+            WHERE error IS NULL GROUP BY benchmark, item, language
+        """
+        sets: dict[str, frozenset[int]] = {}
+        found: dict[Cell, Collection[int]] = {}
+        for benchmark, item, language, repeats in self._query(query):
+            held = sets.get(repeats)
+            if held is None:
+                held = sets[repeats] = frozenset(map(int, repeats.split(",")))
+            found[Cell(sys.intern(benchmark), item, sys.intern(language))] = held
         return found
+
+    def usage(self) -> Usage:
+        """Return what the good replies have used.
+
+        Replies of one request share its latency, by which the prompt is counted once. Tokens
+        that the server did not tell are reckoned as :class:`Usage` says.
+        """
+        query = f"""
+            SELECT sum(replies), sum(input), sum(output), sum(unknown) FROM (
+              SELECT count(*) AS replies,
+                coalesce(max(r.input_tokens),
+                  (length(CAST(max(i.prompt) AS BLOB)) + 1) / {BYTES_PER_TOKEN}) AS input,
+                sum(coalesce(r.output_tokens,
+                  (length(CAST(r.text || coalesce(r.reasoning, '') AS BLOB)) + 1)
+                    / {BYTES_PER_TOKEN} + 1)) AS output,
+                sum(r.output_tokens IS NULL) AS unknown
+              FROM responses r JOIN items i USING (benchmark, item, language)
+              WHERE r.error IS NULL
+              GROUP BY r.benchmark, r.item, r.language, coalesce(r.latency_s, -1 - r.repeat)
+            )
+        """  # noqa: S608 - constants
+        for row in self._query(query):
+            return Usage(*(value or 0 for value in row))
+        return Usage()
 
     def counts(self) -> dict[Cell, int]:
         """Return the number of good replies of every stored item, 0 where there is none."""

@@ -4,6 +4,9 @@ Failures are of three kinds. What may pass (429, 5xx, a lost connection, a timeo
 that cannot be read) is tried again, and at last becomes replies with an error. What stands in
 the way of every request (401, 404, a field the server does not know) is a ModelError at once.
 A refusal of the number of replies in one request halves that number, and it is remembered.
+
+This is the only place where requests are tried again. When every request fails, a breaker holds
+all of them back while one at a time looks whether the server has returned.
 """
 
 from __future__ import annotations
@@ -12,12 +15,12 @@ import asyncio
 import json
 import os
 import time
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import aiohttp
+from yarl import URL
 
 from hatscore.errors import ModelError
 from hatscore.sampling.client import Completion
@@ -31,10 +34,16 @@ from hatscore.sampling.clients.protocol import (
     request_body,
     token_bound,
 )
-from hatscore.sampling.clients.retry import Retry, is_temporary, retry_after_seconds
+from hatscore.sampling.clients.retry import (
+    Breaker,
+    Retry,
+    asks_for_less,
+    is_temporary,
+    retry_after_seconds,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from hatscore.benchmarks.base import Mode, Prompt
     from hatscore.sampling.client import SamplingParams
@@ -50,6 +59,8 @@ _OK = 200
 _UNPROCESSABLE = (400, 422)
 _NO_LIST = (404, 405, 501)
 _LOADING = 503
+_SERVER_ERRORS = 500
+_JSON = {"Content-Type": "application/json"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +85,10 @@ class _Passing:
 class _LostError(Exception):
     """No answer came: connection, timeout."""
 
+    def __init__(self, problem: str, *, late: bool = False) -> None:
+        super().__init__(problem)
+        self.late = late
+
 
 class OpenAIClient:
     """A model behind an OpenAI-compatible server.
@@ -97,6 +112,12 @@ class OpenAIClient:
         Longest wait for a server that says it is loading (HTTP 503), in seconds.
     max_n
         Most replies asked for in one request, at least 1.
+
+    Attributes
+    ----------
+    on_pushback
+        Called when the server asks for less (HTTP 429, 503) or is too late; see
+        :class:`hatscore.sampling.pace.Paced`.
 
     Raises
     ------
@@ -125,6 +146,9 @@ class OpenAIClient:
         self.timeout_s = timeout_s
         self.loading_s = loading_s
         self.max_n = max_n
+        self.on_pushback: Callable[[float | None, float], None] | None = None
+        self._breaker = Breaker(self.retry, self.root)
+        self._urls = {mode: URL(self.root + path) for mode, path in _PATHS.items()}
         self._key = api_key if api_key is not None else _key_from_environment()
         self._session: aiohttp.ClientSession | None = None
         self._accepted_n = 1  # the most that has worked
@@ -145,7 +169,7 @@ class OpenAIClient:
         ModelError
             No server, no access, still loading after `loading_s`, or another model.
         """
-        url = f"{self.root}/models"
+        url = URL(f"{self.root}/models")
         end = time.monotonic() + self.loading_s
         while True:
             try:
@@ -199,22 +223,30 @@ class OpenAIClient:
         Raises
         ------
         ModelError
-            The server refuses in a way that every further request would meet.
+            The server refuses in a way that every further request would meet, or has been away
+            for longer than ``retry.give_up_s``.
         InputError
             ``params.extra`` sets a field that is set here.
         """
         check_extra(params.extra)
-        attempt = 1
+        attempt, spent = 1, 0.0
         while True:
-            async with self._turn(n):
+            if self._breaker.is_open:
+                await self._breaker.turn()
+            began = time.monotonic()
+            if self._takes(n):
                 outcome = await self._attempt(prompt, n, params, seed)
+            else:
+                outcome = await self._probe(prompt, n, params, seed)
             if not isinstance(outcome, _Passing):
                 return outcome
             self._still_there()
-            if attempt >= self.retry.tries:
+            wait = self.retry.wait_s(attempt, outcome.retry_after)
+            spent += time.monotonic() - began + wait
+            if attempt >= self.retry.tries or spent > self.retry.budget_s:
                 error = f"{outcome.problem} (after {attempt} tries)"
                 return [Completion("", error=error)] * min(n, self.max_n)
-            await asyncio.sleep(self.retry.wait_s(attempt, outcome.retry_after))
+            await asyncio.sleep(wait)
             attempt += 1
 
     async def close(self) -> None:
@@ -225,18 +257,14 @@ class OpenAIClient:
 
     # -- one attempt, and the number of replies in it ---------------------------------------
 
-    @asynccontextmanager
-    async def _turn(self, n: int) -> AsyncIterator[None]:
+    async def _probe(
+        self, prompt: Prompt, n: int, params: SamplingParams, seed: int | None
+    ) -> list[Completion] | _Passing:
         """Let only one request at a time find out how many replies the server takes."""
-        if self._takes(n):
-            yield
-            return
         async with self._probing:
-            known = self._takes(n)
-            if not known:
-                yield
-        if known:
-            yield
+            if not self._takes(n):
+                return await self._attempt(prompt, n, params, seed)
+        return await self._attempt(prompt, n, params, seed)
 
     def _takes(self, n: int) -> bool:
         return self._probe_failed or min(n, self.max_n) <= self._accepted_n
@@ -245,27 +273,48 @@ class OpenAIClient:
         self, prompt: Prompt, wanted: int, params: SamplingParams, seed: int | None
     ) -> list[Completion] | _Passing:
         """Ask once, and again only with another form of the same request."""
-        url = self.root + _PATHS[prompt.mode]
+        url = self._urls[prompt.mode]
         while True:
             n = min(wanted, self.max_n)
             field = self._max_tokens_field
             body = request_body(
                 prompt, model=self.name, n=n, params=params, seed=seed, max_tokens_field=field
             )
+            began = time.monotonic()
             try:
                 answer = await self._http("POST", url, body)
                 if answer.status == _OK:
-                    return self._read(answer, n, body)
+                    completions = self._read(answer, n, body)
+                    self._breaker.answered()
+                    return completions
             except (_LostError, ValueError) as error:
                 self._probe_failed = True
+                self._breaker.failed(str(error))
+                if isinstance(error, _LostError) and error.late:
+                    self._push_back(None, began)
                 return _Passing(str(error), None)
             if is_temporary(answer.status) and not _out_of_quota(answer.data):
                 self._probe_failed = True
-                return _Passing(self._words(answer), answer.retry_after)
+                return self._passing(answer, began)
+            self._breaker.answered()
             if _is_filtered(answer.data):
                 return [Completion("", "content_filter", latency_s=answer.latency_s)] * n
             if not self._switch_field(answer, field) and not self._lower_n(answer, n):
                 raise self._refused(answer, url)
+
+    def _passing(self, answer: _Answer, began: float) -> _Passing:
+        problem = self._words(answer)
+        if asks_for_less(answer.status):
+            self._push_back(answer.retry_after, began)
+        if answer.status < _SERVER_ERRORS:
+            self._breaker.answered()
+        else:
+            self._breaker.failed(problem)
+        return _Passing(problem, answer.retry_after)
+
+    def _push_back(self, retry_after: float | None, began: float) -> None:
+        if self.on_pushback is not None:
+            self.on_pushback(retry_after, began)
 
     def _read(self, answer: _Answer, n: int, body: Mapping[str, Any]) -> list[Completion]:
         if not answer.is_json:
@@ -301,31 +350,35 @@ class OpenAIClient:
     def _still_there(self) -> None:
         """Raise ModelError when trying again is hopeless; for servers that we started."""
 
-    async def _http(self, method: str, url: str, body: Mapping[str, Any] | None = None) -> _Answer:
+    async def _http(self, method: str, url: URL, body: Mapping[str, Any] | None = None) -> _Answer:
         if self._session is None:
             self._session = self._new_session()
+        # Not escaped: what is no Latin script would be sent at twice to three times its size.
+        sent = None if body is None else json.dumps(body, ensure_ascii=False)
+        data = None if sent is None else sent.encode("utf-8", "replace")
         start = time.monotonic()
         try:
             async with self._session.request(
-                method, url, json=body, allow_redirects=False
+                method, url, data=data, headers=_JSON if body else None, allow_redirects=False
             ) as response:
                 raw = await response.read()
         except aiohttp.ConnectionTimeoutError as error:
             raise _LostError(f"no connection within {_CONNECT_S:g} s") from error
         except TimeoutError as error:
-            raise _LostError(f"no answer within {self.timeout_s:g} s") from error
+            raise _LostError(f"no answer within {self.timeout_s:g} s", late=True) from error
         except aiohttp.ClientPayloadError as error:
             raise _LostError("the connection broke within the answer") from error
         except (aiohttp.ClientError, OSError) as error:
             raise _LostError(str(error) or type(error).__name__) from error
         text = raw.decode("utf-8", "replace")
+        found: Any = text
         try:
-            data, is_json = json.loads(text), True
+            found, is_json = json.loads(text), True
         except (ValueError, RecursionError):
-            data, is_json = text, False
+            is_json = False
         return _Answer(
             response.status,
-            data,
+            found,
             is_json,
             retry_after_seconds(response.headers.get("Retry-After")),
             time.monotonic() - start,
@@ -347,7 +400,7 @@ class OpenAIClient:
             message = message.replace(self._key, "[key]")
         return f"HTTP {answer.status}" + (f": {message}" if message else "")
 
-    def _refused(self, answer: _Answer, url: str) -> ModelError:
+    def _refused(self, answer: _Answer, url: URL) -> ModelError:
         if answer.status in (401, 403):
             given = "the key was refused" if self._key else "no key is set"
             advice = f"{given}: set {' or '.join(KEY_VARIABLES)}"

@@ -1,22 +1,36 @@
-"""When to try again and how long to wait: full jitter, bounded, as the server asks."""
+"""When to try again and how long to wait: full jitter, bounded, as the server asks.
+
+:class:`Retry` is about one request, :class:`Breaker` about the server: when nothing but failures
+comes back, all requests wait while one at a time looks whether it is there again.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import math
+import time
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from random import Random
 
-__all__ = ["Retry", "is_temporary", "retry_after_seconds"]
+from hatscore.errors import ModelError
+
+__all__ = ["Breaker", "Retry", "asks_for_less", "is_temporary", "retry_after_seconds"]
 
 _TEMPORARY = frozenset({408, 425, 429})
+_LESS = frozenset({429, 503, 529})
 _SERVER_ERRORS = 500
 
 
 def is_temporary(status: int) -> bool:
     """Whether the same request may work later: 408, 425, 429 and every 5xx."""
     return status in _TEMPORARY or status >= _SERVER_ERRORS
+
+
+def asks_for_less(status: int) -> bool:
+    """Whether the server says that it is asked for too much: 429, 503, 529."""
+    return status in _LESS
 
 
 def retry_after_seconds(value: str | None) -> float | None:
@@ -57,6 +71,14 @@ class Retry:
         ("full jitter": clients that failed together do not come back together).
     longest_s
         The most that a ``Retry-After`` is believed.
+    budget_s
+        Seconds that one request may take with all its tries and waits: what would begin after
+        that is not tried.
+    open_after
+        So many failures in a row, of all requests together, stop the flow; see
+        :class:`Breaker`.
+    give_up_s
+        So long a server may stay away, in seconds.
     rng
         Source of the jitter; it decides no result.
     """
@@ -65,6 +87,9 @@ class Retry:
     base_s: float = 1.0
     cap_s: float = 60.0
     longest_s: float = 300.0
+    budget_s: float = 1800.0
+    open_after: int = 12
+    give_up_s: float = 600.0
     rng: Random = field(default_factory=Random, compare=False)
 
     def wait_s(self, attempt: int, retry_after: float | None) -> float:
@@ -74,3 +99,76 @@ class Retry:
         """
         jitter = self.rng.uniform(0.0, min(self.cap_s, self.base_s * 2.0 ** min(attempt - 1, 32)))
         return jitter + min(retry_after or 0.0, self.longest_s)
+
+
+class Breaker:
+    """Stops the flow to a server from which nothing but failures comes.
+
+    Closed, everything passes. ``retry.open_after`` failures in a row open it: then one request
+    at a time may pass, after a wait that grows as between tries, to see whether the server is
+    there again. The first answer closes it. So a server that restarts is not stormed, and no
+    reply is given up for it.
+
+    Parameters
+    ----------
+    retry
+        Its waits and bounds.
+    what
+        The server, for the message.
+    """
+
+    def __init__(self, retry: Retry, what: str) -> None:
+        self.retry = retry
+        self.what = what
+        self._row = 0
+        self._opened: float | None = None
+        self._looks = 0
+        self._looking = False
+        self._next_look = 0.0
+        self._problem = ""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether requests are held back."""
+        return self._opened is not None
+
+    async def turn(self) -> None:
+        """Return when a request may go out.
+
+        Raises
+        ------
+        ModelError
+            The server has been away for longer than ``retry.give_up_s``.
+        """
+        while self._opened is not None:
+            now = time.monotonic()
+            if now - self._opened > self.retry.give_up_s:
+                raise ModelError(
+                    f"{self.what} has not answered for {now - self._opened:.0f} s: "
+                    f"{self._problem}; what had arrived is stored, start again to go on"
+                )
+            if not self._looking and now >= self._next_look:
+                self._looking = True
+                return
+            await asyncio.sleep(max(self._next_look - now, self.retry.base_s / 4))
+
+    def answered(self) -> None:
+        """Say that the server has answered, if only with a refusal."""
+        self._row = 0
+        self._opened = None
+        self._looking = False
+        self._looks = 0
+
+    def failed(self, problem: str) -> None:
+        """Say that no answer came, or one that only a broken server gives."""
+        self._row += 1
+        self._problem = problem
+        if self._opened is None:
+            if self._row < self.retry.open_after:
+                return
+            self._opened = time.monotonic()
+        elif not self._looking:
+            return  # one that was under way when it opened
+        self._looking = False
+        self._looks += 1
+        self._next_look = time.monotonic() + self.retry.wait_s(self._looks, None)

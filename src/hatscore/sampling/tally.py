@@ -1,0 +1,267 @@
+"""How far a start of the sampling is, and what it has brought: counters, progress, summary."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Literal
+
+from hatscore.grading.answer import Gold, Reply
+from hatscore.grading.status import grade
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from hatscore.sampling.budget import Meter
+    from hatscore.sampling.client import Completion
+
+__all__ = ["ENDINGS", "Ending", "Progress", "Summary", "Tally", "ending"]
+
+Ending = Literal["answered", "cut", "empty", "refused", "error"]
+ENDINGS: tuple[Ending, ...] = ("answered", "cut", "empty", "refused", "error")
+
+_NO_GOLD = Gold("number", "0")
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the sampling is.
+
+    Parameters
+    ----------
+    done, total
+        Good replies stored and wanted, those of earlier starts included.
+    new, errors
+        Good replies and errors of this start.
+    elapsed_s
+        Seconds since this start.
+    rate
+        New good replies per second since the model was ready; 0.0 before the first.
+    eta_s
+        Seconds to go at that rate; None before the first reply.
+    input_tokens, output_tokens
+        Used by the run, as of :class:`hatscore.sampling.budget.Usage`.
+    cost
+        USD of the run so far, None without prices.
+    under_way, level
+        Requests now, and how many there may be now.
+    endings
+        Replies of this start per language and :data:`Ending`; a live view that goes on counting.
+    """
+
+    done: int
+    total: int
+    new: int
+    errors: int
+    elapsed_s: float
+    rate: float
+    eta_s: float | None
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+    under_way: int = 0
+    level: int = 0
+    endings: Mapping[str, Mapping[Ending, int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """What one start of the sampling has brought.
+
+    Parameters
+    ----------
+    total, already, new, errors
+        Replies wanted, stored before, new and good, failed for good. The run is complete when
+        ``already + new == total``.
+    requests
+        Answers of the client.
+    wall_s
+        Seconds.
+    input_tokens, output_tokens, reasoning_tokens
+        Sums over the new replies for which the server told them; None when for none. The prompt
+        of a request that brings n replies counts n times, though most servers bill it once.
+    models
+        Model names that the server has given with any good reply of the store.
+    warnings
+        What a reader of the results should know.
+    last_error
+        The last failure, None when there was none.
+    cost
+        USD of the run, earlier starts included; None without prices.
+    stopped
+        Why it ended before everything was asked for: a limit of the budget or a stop from
+        outside, in words; None when it did not.
+    """
+
+    total: int
+    already: int
+    new: int
+    errors: int
+    requests: int
+    wall_s: float
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    models: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    last_error: str | None = None
+    cost: float | None = None
+    stopped: str | None = None
+
+    @property
+    def complete(self) -> bool:
+        """Whether every reply that was asked for is stored."""
+        return self.already + self.new >= self.total
+
+
+@lru_cache(maxsize=256)
+def _without_text(finish_reason: str | None) -> Ending:
+    """Return what a finish reason says by itself."""
+    status = grade(Reply("", finish_reason), _NO_GOLD).status
+    if status == "refused":
+        return "refused"
+    return "cut" if status == "truncated" else "empty"
+
+
+def ending(completion: Completion) -> Ending:
+    """Return how a reply has ended, as far as the server's own words tell.
+
+    Grading looks closer: an answer may stand in a cut reply, and nothing behind the thinking of
+    one that seems answered.
+
+    Examples
+    --------
+    >>> from hatscore.sampling.client import Completion
+    >>> ending(Completion("4", "stop")), ending(Completion("It is", "length"))
+    ('answered', 'cut')
+    """
+    if completion.error is not None:
+        return "error"
+    end = _without_text(completion.finish_reason)
+    if end == "empty" and completion.text and not completion.text.isspace():
+        return "answered"
+    return end
+
+
+class Tally:
+    """Counters of one start.
+
+    Parameters
+    ----------
+    total, already
+        Replies wanted, and those stored before.
+    meter
+        What counts tokens and money.
+
+    Attributes
+    ----------
+    most_per_request
+        Most replies that one request has brought where more than one was asked for; None when
+        none was.
+    """
+
+    def __init__(self, total: int, already: int, meter: Meter) -> None:
+        self.total = total
+        self.already = already
+        self.meter = meter
+        self.new = self.errors = self.requests = self.failed_in_a_row = 0
+        self.last_error: str | None = None
+        self.most_per_request: int | None = None
+        self.most_asked = 1
+        self.start = self.begin = time.monotonic()  # begin: when the model was ready
+        self._tokens: dict[str, int] = {}
+        self._endings: dict[str, dict[Ending, int]] = {}
+        self._shown = MappingProxyType(self._endings)
+
+    @property
+    def complete(self) -> bool:
+        """Whether nothing is missing any more."""
+        return self.already + self.new >= self.total
+
+    def count(self, language: str, asked: int, completions: Sequence[Completion]) -> None:
+        """Count what a request for `asked` replies has brought."""
+        self.requests += 1
+        ends = self._endings.get(language)
+        if ends is None:
+            ends = self._endings[language] = dict.fromkeys(ENDINGS, 0)
+        good = 0
+        for completion in completions:
+            ends[ending(completion)] += 1
+            if completion.error is not None:
+                self.last_error = completion.error
+                continue
+            good += 1
+            self._add("input_tokens", completion.input_tokens)
+            self._add("output_tokens", completion.output_tokens)
+            self._add("reasoning_tokens", completion.reasoning_tokens)
+        self.new += good
+        self.errors += len(completions) - good
+        self.failed_in_a_row = 0 if good else self.failed_in_a_row + 1
+        if asked > 1 and good:
+            self.most_per_request = max(self.most_per_request or 0, good)
+            self.most_asked = max(self.most_asked, asked)
+
+    def _add(self, name: str, value: int | None) -> None:
+        if value is not None:
+            self._tokens[name] = self._tokens.get(name, 0) + value
+
+    def progress(self, under_way: int = 0, level: int = 0) -> Progress:
+        """Return how far this start is."""
+        now = time.monotonic()
+        busy = now - self.begin
+        rate = self.new / busy if busy > 0 else 0.0
+        done = self.already + self.new
+        meter = self.meter
+        return Progress(
+            done,
+            self.total,
+            self.new,
+            self.errors,
+            now - self.start,
+            rate,
+            (self.total - done) / rate if rate > 0 else None,
+            meter.input_tokens,
+            meter.output_tokens,
+            meter.cost,
+            under_way,
+            level,
+            self._shown,
+        )
+
+    def summary(self, models: Iterable[str], *, stopped: str | None = None) -> Summary:
+        """Return what this start has brought."""
+        models = tuple(models)
+        warnings = []
+        if len(models) > 1:
+            warnings.append(
+                f"the server answered under several model names: {', '.join(models)}; "
+                "these replies may come from different models"
+            )
+        if self.most_per_request == 1:
+            warnings.append(
+                f"the server brings one reply per request (asked for {self.most_asked}): every "
+                "reply sends the prompt again, which takes longer and costs more input tokens"
+            )
+        if self.meter.estimated and self.meter.cost is not None:
+            warnings.append(
+                f"the cost is estimated for {self.meter.estimated:,} replies whose tokens the "
+                "server did not tell"
+            )
+        return Summary(
+            total=self.total,
+            already=self.already,
+            new=self.new,
+            errors=self.errors,
+            requests=self.requests,
+            wall_s=time.monotonic() - self.start,
+            input_tokens=self._tokens.get("input_tokens"),
+            output_tokens=self._tokens.get("output_tokens"),
+            reasoning_tokens=self._tokens.get("reasoning_tokens"),
+            models=models,
+            warnings=tuple(warnings),
+            last_error=self.last_error,
+            cost=self.meter.cost,
+            stopped=stopped,
+        )
