@@ -209,18 +209,31 @@ def find_logs(path: str | Path) -> tuple[list[Log], list[str]]:
 
 
 def is_log(path: str | Path) -> bool:
-    """Say whether there is an inspect log at `path`, or anywhere below it."""
-    try:
-        fs, root = _filesystem(path)
+    """Say whether there is an inspect log at `path`, or anywhere below it.
+
+    Raises
+    ------
+    ReaderError
+        A URL that cannot be opened or has nothing at it.
+    """
+    fs, root = _filesystem(path)
+    with _foreign(str(path)):
         if fs.isfile(root):
-            return _starts_a_log(fs, root, str(path))
+            return _is_log_file(fs, root)
+        if "://" in str(path) and not fs.isdir(root):
+            raise ReaderError(f"{path}: no such file or directory")
         return any(
-            file.endswith(_SUFFIXES) and _starts_a_log(fs, file, file)
-            for _, _, names in fs.walk(root, detail=True)
-            for file in (entry["name"] for entry in names.values())
+            name.endswith(_SUFFIXES) and _is_log_file(fs, f"{folder}/{name}")
+            for folder, _, names in fs.walk(root)
+            for name in names
         )
-    except Exception:  # noqa: BLE001 - whatever a foreign file system says, it is no log
-        return False
+
+
+def _is_log_file(fs: Any, path: str) -> bool:
+    try:
+        return _starts_a_log(fs, path, path)
+    except ReaderError:
+        return False  # what cannot be opened is reported by whoever reads it
 
 
 def _filesystem(path: str | Path) -> tuple[Any, str]:

@@ -22,6 +22,7 @@ __all__ = ["Document", "elements", "fields", "load"]
 
 _CHUNK = 1 << 17
 _NEAR_END = 16  # a literal, number or escape that the chunk cuts is reported where it begins
+_NUMBER_TAIL = 2
 _SPACE = re.compile(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder()
 
@@ -83,8 +84,8 @@ class Document:
             except RecursionError as err:
                 raise self.broken("nested too deeply") from err
             else:
-                # a number at the very end may go on in the next chunk
-                if end < len(self._text) or self._ended:
+                # of 0.5 or 1e+5 the standard parser takes 0 and 1 where the rest is not there yet
+                if end + _NUMBER_TAIL < len(self._text) or self._ended:
                     self._at = end
                     return value
             self._more()

@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from hatscore.readers.inspect_files import Log
     from hatscore.readers.inspect_runs import Run
 
-__all__ = ["FORMAT", "OPTIONS", "read", "read_many", "sniff"]
+__all__ = ["FORMAT", "OPTIONS", "REMOTE", "read", "read_many", "sniff"]
 
 FORMAT = "inspect"
+REMOTE = True
 OPTIONS = ("source", "map", "scorer", "pool", "allow_missing", "allow_golds")
 
 

@@ -80,17 +80,20 @@ def choose_runs(logs: Sequence[Log], *, pool: bool) -> tuple[list[Log], list[str
             others = _names([log for log in same if log is not kept])
             notes.append(f"{others}: the same run as {kept.name}, read once")
         lineages[_line(kept) if not pool else (kept.name,)].append(kept)
-    chosen = set()
+    chosen, replaced, partial = set(), [], []
     for runs in lineages.values():
         best = max(runs, key=lambda log: (log.complete, _has_samples(log), log.created, log.name))
         chosen.add(id(best))
-        if len(runs) > 1:
-            others = _names([log for log in runs if log is not best])
-            complete = "newest complete" if best.complete else "newest"
-            notes.append(
-                f"{best.name} counts, the {complete} of {len(runs)} runs that retry each other; "
-                f"not counted: {others}"
-            )
+        replaced += [log for log in runs if log is not best]
+        if len(runs) > 1 and not best.complete:
+            partial.append(best)
+    if replaced:
+        notes.append(
+            f"{len(replaced)} logs are of runs that were retried; the newest complete run counts, "
+            f"not counted: {_names(replaced)}"
+        )
+    if partial:
+        notes.append(f"no complete run, the newest one counts: {_names(partial)}")
     return [log for log in logs if id(log) in chosen], notes
 
 

@@ -126,9 +126,11 @@ def judge(
         return Reply("correct" if got == 1 else "wrong", got, *tokens, text)
     if reason in _GRADER or math.isnan(got):  # no verdict, unless the fault is the model's
         ended = _REASONS.get(str(reason), "judge_unparsed")
+    elif cut:  # before the reason: nothing was written because nothing could be
+        ended = "truncated"
     else:
         ended = _REASONS.get(str(reason)) or ("refused" if value == "N" else "")
-        ended = ended or ("truncated" if cut else _ending(sample, score, tokens[1], max_tokens))
+        ended = ended or _ending(sample, score, tokens[1], max_tokens)
     return Reply(ended, 0.0, *tokens, text)
 
 
