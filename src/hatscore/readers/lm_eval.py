@@ -19,8 +19,9 @@ from hatscore.readers.lm_eval_choices import (
     must_regrade,
     repeat_notes,
 )
-from hatscore.readers.lm_eval_folder import SampleFile, choose_runs, find_samples, holds_lm_eval
+from hatscore.readers.lm_eval_folder import SampleFile, find_samples, holds_lm_eval
 from hatscore.readers.lm_eval_samples import Samples, read_samples
+from hatscore.readers.runs import choose_runs
 from hatscore.readers.scores import check_scores, partial_note
 from hatscore.readers.task_names import TaskName, split_names
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 import re
-from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hatscore.errors import InputError, ReaderError
+from hatscore.errors import ReaderError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["NO_STAMP", "SampleFile", "choose_runs", "find_samples", "holds_lm_eval"]
+__all__ = ["NO_STAMP", "SampleFile", "find_samples", "holds_lm_eval"]
 
 NO_STAMP = "undated"
 _STAMP = r"\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}(?:\.\d+)?"
@@ -94,43 +93,6 @@ def find_samples(paths: Sequence[Path]) -> list[SampleFile]:
                 "keep one of them"
             )
     return files
-
-
-def choose_runs(
-    files: Sequence[SampleFile], *, run: str | None, pool: bool
-) -> tuple[list[SampleFile], list[str]]:
-    """Return the files to read, one run of every model and task unless pooled, and notes.
-
-    Raises
-    ------
-    InputError
-        Several runs of one task and neither `run` nor `pool`, or no run of that name.
-    """
-    by_task: dict[tuple[str, str], list[SampleFile]] = defaultdict(list)
-    for one in files:
-        by_task[one.model, one.task].append(one)
-    stamps = sorted({one.stamp for one in files})
-    if run not in (None, "latest", *stamps):
-        raise InputError(f"run={run!r}: there are only {', '.join(stamps)}, or latest")
-    kept, notes = [], []
-    for (model, task), runs in by_task.items():
-        runs.sort(key=lambda one: one.stamp)
-        times = ", ".join(one.stamp for one in runs)
-        if len(runs) == 1 or pool:
-            kept += runs
-            if pool and len(runs) > 1:
-                notes.append(f"{model} on {task}: runs {times} are pooled as replies (pool)")
-            continue
-        chosen = [one for one in runs if one.stamp == run] or runs[-1:] * (run == "latest")
-        if not chosen:
-            raise InputError(
-                f"{model} on {task} has {len(runs)} runs: {times}. Runs are separate "
-                "measurements: choose with run=TIMESTAMP or run=latest, or take them for further "
-                "replies to the same items with pool"
-            )
-        kept += chosen
-        notes.append(f"{model} on {task}: run {chosen[0].stamp} of {times}")
-    return kept, notes
 
 
 def _sample_file(

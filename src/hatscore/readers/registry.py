@@ -22,7 +22,9 @@ from hatscore.outcomes import Outcomes
 from hatscore.readers import (
     every_eval_ever,
     hatscore_run,
+    helm,
     inspect_log,
+    lighteval,
     lm_eval,
     outcomes_parquet,
     table,
@@ -84,6 +86,8 @@ READERS: dict[str, Reader] = {
         outcomes_parquet,
         inspect_log,
         lm_eval,
+        helm,
+        lighteval,
         every_eval_ever,
         table,
     )

@@ -21,14 +21,14 @@ from hatscore.languages import script
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["TaskName", "compile_map", "language_tag", "split_names"]
+__all__ = ["TaskName", "compile_map", "language_named", "language_tag", "split_names"]
 
 _TOKEN = re.compile(r"[^\W_]+")
 _EDGE = " _-|:,.=/()"
 _SCRIPT_LETTERS = 4
 _SHORTEST_CODE, _LONGEST_CODE = 2, 3
-# Numbered prompts ask the same questions: other benchmarks, not other subjects.
-_PROMPT = re.compile(r"prompt[_-]?\d+")
+# Numbered prompts and formulations ask the same questions: other benchmarks, not other subjects.
+_VARIANT = re.compile(r"(prompt[_-]?\d+|m?cf|hybrid)(?:[_:|-](.*))?", re.DOTALL)
 
 
 class TaskName(NamedTuple):
@@ -84,6 +84,25 @@ def language_tag(text: str) -> str | None:
     except InputError:
         return None
     return tag
+
+
+def language_named(text: str) -> str | None:
+    """Return the BCP 47 tag of a language given by tag or by its English name, or None.
+
+    Examples
+    --------
+    >>> language_named("Swahili"), language_named("sw"), language_named("anatomy")
+    ('sw', 'sw', None)
+    """
+    return _english().get(text.strip().casefold()) or language_tag(text.strip())
+
+
+@cache
+def _english() -> dict[str, str]:
+    languages = import_module("babel").Locale("en").languages
+    return {
+        str(english).casefold(): str(code).replace("_", "-") for code, english in languages.items()
+    }
 
 
 @cache
@@ -194,6 +213,6 @@ def _by_pattern(name: str, match: re.Match[str]) -> TaskName:
 
 def _without(name: str, start: int, end: int, tag: str) -> TaskName:
     before, after = name[:start].strip(_EDGE), name[end:].strip(_EDGE)
-    if not before or _PROMPT.fullmatch(after):
-        return TaskName(f"{before}_{after}".strip(_EDGE), tag, "")
-    return TaskName(before, tag, after)
+    if variant := _VARIANT.fullmatch(after):
+        return TaskName(f"{before}_{variant[1]}".strip(_EDGE), tag, variant[2] or "")
+    return TaskName(before, tag, after) if before else TaskName(after, tag, "")
