@@ -47,7 +47,7 @@ def test_server_without_an_address() -> None:
     "spec", ["", "locale", "openai-api", "openai-api/", "gpt-4o", "local/", "/"]
 )
 def test_unknown_forms_are_refused_with_the_known(spec: str) -> None:
-    with pytest.raises(UnknownNameError, match=r"local, local/PATH\.gguf, openai-api/NAME"):
+    with pytest.raises(UnknownNameError, match=r"local, local/PATH\.gguf, .*openai-api/NAME"):
         make_client(spec, base_url=None)
 
 

@@ -8,27 +8,43 @@ import os
 import signal
 import threading
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, runtime_checkable
 
 from hatscore.errors import InputError, UnknownNameError
 from hatscore.sampling.client import Client
+from hatscore.sampling.clients.providers import PROVIDERS
 from hatscore.sampling.engine import sample
+from hatscore.sampling.observed import write_observed
 from hatscore.sampling.warn import warn_after
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Iterable
+    from collections.abc import Callable, Coroutine, Iterable, Mapping
+    from pathlib import Path
 
     from hatscore.benchmarks.base import Mode
     from hatscore.sampling.engine import Progress, Summary
     from hatscore.sampling.run import Run
     from hatscore.sampling.task import Task
 
-__all__ = ["URL_VARIABLES", "NamedClient", "make_client", "run_sampling", "run_to_end"]
+__all__ = [
+    "URL_VARIABLES",
+    "NamedClient",
+    "Observing",
+    "keep_observed",
+    "make_client",
+    "run_sampling",
+    "run_to_end",
+]
 
 _T = TypeVar("_T")
 
 URL_VARIABLES = ("HATSCORE_BASE_URL", "OPENAI_BASE_URL")
-_FORMS = ("local", "local/PATH.gguf", "openai-api/NAME")
+_FORMS = (
+    "local",
+    "local/PATH.gguf",
+    "openai-api/NAME",
+    *(f"{provider}/NAME" for provider in PROVIDERS),
+)
 
 
 class NamedClient(Client, Protocol):
@@ -43,6 +59,21 @@ class NamedClient(Client, Protocol):
         ...
 
 
+@runtime_checkable
+class Observing(Protocol):
+    """A client that finds out what its provider makes of a request."""
+
+    @property
+    def observed(self) -> Mapping[str, Any] | None:
+        """What was found out, None when nothing was yet."""
+        ...
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader of the results should know of it, as sentences."""
+        ...
+
+
 def make_client(
     spec: str,
     *,
@@ -51,38 +82,49 @@ def make_client(
     timeout_s: float = 600.0,
     tries: int = 8,
     threads: int | None = None,
+    batch: bool | int = False,
 ) -> NamedClient:
     """Return the client that `spec` names; nothing is started or asked yet.
 
     Parameters
     ----------
     spec
-        ``local`` (the demo model), ``local/PATH.gguf``, or ``openai-api/NAME`` for the model
-        NAME at any OpenAI-compatible server.
+        ``local`` (the demo model), ``local/PATH.gguf``, ``openai-api/NAME`` for the model
+        NAME at any OpenAI-compatible server, or ``PROVIDER/NAME`` for a model of one of the
+        providers that inspect_ai knows: ``openai/NAME``, ``anthropic/NAME``, ``google/NAME``...
     base_url
-        Address of the server; None takes ``HATSCORE_BASE_URL`` or ``OPENAI_BASE_URL``.
+        Address of the server. None takes ``HATSCORE_BASE_URL`` or ``OPENAI_BASE_URL`` for
+        ``openai-api``, and the provider's own address for a provider.
     mode
-        None takes ``completion`` for local models and ``chat`` for servers.
+        None takes ``completion`` for local models and ``chat`` for servers and providers.
     timeout_s
         Longest time for one request, in seconds.
     tries
         Requests in all for one that fails, at least 1.
     threads
         Processor threads of a local model; None takes ``HATSCORE_LOCAL_THREADS`` or all.
+    batch
+        Use the provider's batch interface; a number is the size of a batch.
 
     Raises
     ------
     UnknownNameError
         `spec` has none of these forms.
     InputError
-        No address for a server, an address for a local model, no GGUF file, or chat with a
-        base model.
+        No address for a server, an address for a local model, no GGUF file, chat with a base
+        model, or batches or completion mode where there are none.
     MissingExtraError
-        A local model without the extra ``local``.
+        A local model without the extra ``local``, or a provider without ``providers``.
     """
     kind, _, rest = spec.partition("/")
     if tries < 1:
         raise InputError(f"tries {tries}: expected at least 1")
+    if kind in PROVIDERS and rest:
+        if mode == "completion":
+            raise InputError(f"model {spec!r} takes chat prompts only; leave the mode out")
+        return _provider(spec, base_url, timeout_s, tries, batch=batch)
+    if batch:
+        raise InputError(f"model {spec!r} has no batches; providers like openai/NAME have")
     if kind == "local" and not spec.endswith("/"):
         if base_url is not None:
             raise InputError(
@@ -101,6 +143,16 @@ def make_client(
             )
         return _server(rest, base_url, mode or "chat", timeout_s, tries)
     raise UnknownNameError("model", spec, _FORMS)
+
+
+def _provider(
+    spec: str, base_url: str | None, timeout_s: float, tries: int, *, batch: bool | int
+) -> NamedClient:
+    from hatscore.sampling.clients.inspect import InspectClient  # noqa: PLC0415 - with the others
+    from hatscore.sampling.clients.retry import Retry  # noqa: PLC0415 - with the above
+
+    retry = Retry(tries=tries)
+    return InspectClient(spec, base_url=base_url, batch=batch, retry=retry, timeout_s=timeout_s)
 
 
 def _local(
@@ -143,7 +195,7 @@ def run_sampling(
     Returns
     -------
     Summary
-        With the warnings about repeats that are all equal.
+        With the warnings about repeats that are all equal, and what a provider did not take.
 
     Raises
     ------
@@ -167,10 +219,18 @@ def run_sampling(
             )
         finally:
             await client.close()
+            keep_observed(run.directory, client)
 
     summary = run_to_end(main, instead="await hatscore.sampling.sample(run.store, ...)")
+    notes = client.notes if isinstance(client, Observing) else ()
     found = warn_after(run.store, run.config.params)
-    return replace(summary, warnings=(*summary.warnings, *found))
+    return replace(summary, warnings=(*summary.warnings, *notes, *found))
+
+
+def keep_observed(directory: Path, client: Client) -> None:
+    """Write what `client` has found out about its provider beside the replies."""
+    if isinstance(client, Observing) and client.observed is not None:
+        write_observed(directory, client.observed)
 
 
 def run_to_end(main: Callable[[], Coroutine[Any, Any, _T]], *, instead: str) -> _T:
