@@ -89,7 +89,8 @@ def main(folder: Path) -> None:  # noqa: C901, PLR0915 - a list of runs, one aft
 
     def go(where, *tasks, **options):
         model = get_model("mockllm/model", custom_outputs=answer, memoize=False)
-        options = {"epochs": EPOCHS, "fail_on_error": False, "max_tasks": 9, **options}
+        quick = {"log_realtime": False, "log_buffer": 1000}
+        options = {"epochs": EPOCHS, "fail_on_error": False, "max_tasks": 9, **quick, **options}
         return run(
             list(tasks), model=model, log_dir=str(folder / where), display="none",
             log_level="error", **options,
@@ -181,7 +182,6 @@ def main(folder: Path) -> None:  # noqa: C901, PLR0915 - a list of runs, one aft
         named("sums_de", questions("de"), solver=ask(kill=True)),
         log_buffer=1,
         max_samples=1,
-        log_realtime=False,
     )
 
 
