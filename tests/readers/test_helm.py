@@ -125,6 +125,10 @@ def test_languages_in_names_and_by_pattern(tmp_path):
     assert set(outcomes.frame["language"]) == {"de", "en"}
     by_pattern = helm.read(tmp_path, metric="exact_match", map=r"mgsm_(?P<language>\w\w)")
     assert by_pattern.frame.equals(outcomes.frame)
+    mapped = helm.read(tmp_path, metric="exact_match", map={"language": r"re:mgsm_(\w\w)"})
+    assert mapped.frame.equals(outcomes.frame)
+    with pytest.raises(InputError, match="unknown field of map 'languages'"):
+        helm.read(tmp_path, metric="exact_match", map={"languages": "x"})
 
 
 def test_a_run_with_all_languages_needs_fields(tmp_path):
@@ -150,10 +154,10 @@ def test_trials_are_pooled_only_on_request(tmp_path):
         write_run(tmp_path, f"qa:lang={language},model=org_tiny", [1, 0, 1], trials=(0, 1, 2))
     with pytest.raises(InputError, match=r"has 3 trials \(0, 1, 2\)"):
         helm.read(tmp_path, metric="exact_match")
-    assert set(helm.read(tmp_path, metric="exact_match", trial="1").frame["n"]) == {1}
+    assert set(helm.read(tmp_path, metric="exact_match", run="1").frame["n"]) == {1}
     assert set(helm.read(tmp_path, metric="exact_match", pool=True).frame["n"]) == {3}
     with pytest.raises(InputError, match="and none is 7"):
-        helm.read(tmp_path, metric="exact_match", trial="7")
+        helm.read(tmp_path, metric="exact_match", run="7")
 
 
 def test_golds_that_differ(suite):

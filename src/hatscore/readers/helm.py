@@ -20,9 +20,10 @@ from hatscore.readers.helm_files import (
     name_runs,
 )
 from hatscore.readers.scores import check_scores, choose_score, partial_note
+from hatscore.readers.task_names import read_map
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from hatscore.outcomes import Outcomes
@@ -31,9 +32,10 @@ if TYPE_CHECKING:
 __all__ = ["FORMAT", "OPTIONS", "read", "read_many", "sniff"]
 
 FORMAT = "helm"
-OPTIONS = ("source", "metric", "map", "item", "trial", "pool", "allow_missing", "allow_golds")
+OPTIONS = ("source", "metric", "map", "item", "run", "pool", "allow_missing", "allow_golds")
 _EXTRA = "extra_data."
 _Rows = dict[tuple[str, int], dict[str, float]]
+_Facts = dict[str, tuple[str, str, str | None, str | None]]
 
 
 def sniff(path: Path) -> bool:
@@ -51,9 +53,9 @@ def read(
     *,
     source: str = "en",
     metric: str | None = None,
-    map: str | None = None,  # noqa: A002 - one name for this option in all readers
+    map: str | Mapping[str, str] | None = None,  # noqa: A002 - one name in all readers
     item: str | None = None,
-    trial: str | int | None = None,
+    run: str | int | None = None,
     pool: bool = False,
     allow_missing: bool = False,
     allow_golds: bool = False,
@@ -73,9 +75,9 @@ def read(
         group ``language``; or ``extra_data.FIELD`` of the instances. By default an argument of
         the run or its scenario (``language``, ``lang``, ...), else the place where names differ.
     item
-        ``extra_data.FIELD``: the field of the instances that tells which question it is; by
+        Field of the instances (``extra_data.FIELD``) that tells which question it is; by
         default rows are joined on the instance id.
-    trial
+    run
         Which ``train_trial_index`` to take where a run has several.
     pool
         Take all trials as replies to one item, though their prompts hold other examples.
@@ -87,7 +89,7 @@ def read(
     ReaderError
         Files that are missing, damaged or not of this format. Names file and entry.
     InputError
-        A choice is needed (metric, trial) or cannot be met.
+        A choice is needed (metric, run) or cannot be met.
     AlignmentError
         Languages that do not ask the same items.
     """
@@ -97,7 +99,7 @@ def read(
         metric=metric,
         map=map,
         item=item,
-        trial=trial,
+        run=run,
         pool=pool,
         allow_missing=allow_missing,
         allow_golds=allow_golds,
@@ -109,66 +111,39 @@ def read_many(
     *,
     source: str = "en",
     metric: str | None = None,
-    map: str | None = None,  # noqa: A002 - one name for this option in all readers
+    map: str | Mapping[str, str] | None = None,  # noqa: A002 - one name in all readers
     item: str | None = None,
-    trial: str | int | None = None,
+    run: str | int | None = None,
     pool: bool = False,
     allow_missing: bool = False,
     allow_golds: bool = False,
 ) -> Outcomes:
     """Read several paths as one set of runs; see `read`."""
-    language_field, pattern = _extra(map)
-    item_field, other = _extra(item)
-    if other is not None:
-        raise InputError(f"item={item!r}: expected extra_data.FIELD, a field of the instances")
+    language_field, pattern = read_map(map, field=_EXTRA)
+    item_field = item and item.removeprefix(_EXTRA)
     runs = find_runs(paths)
     names = name_runs(runs, pattern, by_field=language_field is not None)
     _check_once(runs, names)
     by_benchmark: dict[str, list[tuple[HelmRun, TaskName]]] = defaultdict(list)
-    for run, name in zip(runs, names, strict=True):
-        by_benchmark[name.benchmark].append((run, name))
+    for one, name in zip(runs, names, strict=True):
+        by_benchmark[name.benchmark].append((one, name))
     rows: list[dict[str, Any]] = []
     notes: list[str] = []
     for benchmark, part in by_benchmark.items():
-        read_in = [_read_stats(run.path / STATS) for run, _ in part]
-        perturbed = sum(left for _, left in read_in)
-        if perturbed:
+        read_in = [_read_stats(one.path / STATS) for one, _ in part]
+        if perturbed := sum(left for _, left in read_in):
             notes.append(f"{benchmark}: {perturbed} perturbed rows are left out")
         stats = [
-            _choose_trial(found, run, trial=trial, pool=pool)
-            for (found, _), (run, _) in zip(read_in, part, strict=True)
+            _choose_trial(found, one, trial=run, pool=pool)
+            for (found, _), (one, _) in zip(read_in, part, strict=True)
         ]
         chosen = choose_score(_columns(stats, metric), metric, what=f"benchmark {benchmark}")
         notes.append(f"{benchmark}: score {chosen}")
-        for (run, name), found in zip(part, stats, strict=True):
-            values = np.array([one.get(chosen, np.nan) for one in found.values()])
-            entries = list(found)
-            where = [f"{run.path / STATS}: instance {i}, trial {t}" for i, t in entries]
-            check_scores(values, name=chosen, where=where.__getitem__)
-            partial = partial_note(values, name=chosen, what=f"{run.model} on {benchmark}")
-            if partial and pool and len({t for _, t in entries}) > 1:
-                raise InputError(f"{partial[0]}, so trials cannot be pooled; choose trial=NUMBER")
-            notes += partial
-            facts = _instances(run, item_field, language_field)
-            for (instance, number), k, place in zip(entries, values, where, strict=True):
-                if instance not in facts:
-                    raise ReaderError(f"{place}: {INSTANCES} does not list this instance")
-                key, language, gold, text = facts[instance]
-                rows.append(
-                    {
-                        "model": run.model,
-                        "benchmark": benchmark,
-                        "item": f"{name.subtask}/{key}" if name.subtask else key,
-                        "language": language or name.language,
-                        "source_language": source,
-                        "n": 1,
-                        "k": float(k),
-                        "gold": gold,
-                        "question": text,
-                        "repeat": str(number),
-                        "where": place,
-                    }
-                )
+        for (one, name), found in zip(part, stats, strict=True):
+            facts = _instances(one, item_field, language_field)
+            added, said = _rows(one, name, found, facts, metric=chosen)
+            notes += said
+            rows += ({**row, "source_language": source} for row in added)
     golds = Counter(row["benchmark"] for row in rows if row["gold"] is None)
     notes += [
         f"{benchmark}: {count} golds are neither options nor numbers, so that the languages list "
@@ -178,10 +153,36 @@ def read_many(
     return align(rows, allow_missing=allow_missing, allow_golds=allow_golds, pool=pool, notes=notes)
 
 
-def _extra(option: str | None) -> tuple[str | None, str | None]:
-    if option is not None and option.startswith(_EXTRA):
-        return option.removeprefix(_EXTRA), None
-    return None, option
+def _rows(
+    run: HelmRun, name: TaskName, found: _Rows, facts: _Facts, *, metric: str
+) -> tuple[list[dict[str, Any]], list[str]]:
+    entries = list(found)
+    values = np.array([row.get(metric, np.nan) for row in found.values()])
+    where = [f"{run.path / STATS}: instance {i}, trial {t}" for i, t in entries]
+    check_scores(values, name=metric, where=where.__getitem__)
+    notes = partial_note(values, name=metric, what=f"{run.model} on {name.benchmark}")
+    if notes and len({number for _, number in entries}) > 1:
+        raise InputError(f"{notes[0]}, so trials cannot be pooled; choose one with run=NUMBER")
+    rows = []
+    for (instance, number), k, place in zip(entries, values, where, strict=True):
+        if instance not in facts:
+            raise ReaderError(f"{place}: {INSTANCES} does not list this instance")
+        key, language, gold, text = facts[instance]
+        rows.append(
+            {
+                "model": run.model,
+                "benchmark": name.benchmark,
+                "item": f"{name.subtask}/{key}" if name.subtask else key,
+                "language": language or name.language,
+                "n": 1,
+                "k": float(k),
+                "gold": gold,
+                "question": text,
+                "repeat": str(number),
+                "where": place,
+            }
+        )
+    return rows, notes
 
 
 def _check_once(runs: Sequence[HelmRun], names: Sequence[TaskName]) -> None:
@@ -236,7 +237,7 @@ def _choose_trial(found: _Rows, run: HelmRun, *, trial: str | int | None, pool: 
         raise InputError(
             f"{run.path}: the run has {len(trials)} trials "
             f"({', '.join(map(str, trials))}), whose prompts hold different examples"
-            f"{'' if trial is None else f', and none is {trial}'}; choose with trial=NUMBER, or "
+            f"{'' if trial is None else f', and none is {trial}'}; choose with run=NUMBER, or "
             "take them for replies to the same items with pool"
         )
     return kept
@@ -260,12 +261,10 @@ def _columns(stats: Sequence[_Rows], wanted: str | None) -> dict[str, list[Any]]
     return likely or columns
 
 
-def _instances(
-    run: HelmRun, item_field: str | None, language_field: str | None
-) -> dict[str, tuple[str, str, str | None, str | None]]:
+def _instances(run: HelmRun, item_field: str | None, language_field: str | None) -> _Facts:
     """Return item key, language, gold and text by instance id."""
     path = run.path / INSTANCES
-    facts: dict[str, tuple[str, str, str | None, str | None]] = {}
+    facts: _Facts = {}
     for number, instance in enumerate(load(path, list), start=1):
         if not isinstance(instance, dict) or "id" not in instance:
             raise ReaderError(f"{path}, entry {number}: an instance has an id, this has none")

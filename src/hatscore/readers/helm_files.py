@@ -112,7 +112,7 @@ def name_runs(runs: Sequence[HelmRun], pattern: str | None, *, by_field: bool) -
         if found is None:
             raise ReaderError(
                 f"{run.path}: run {text!r} does not say its language; give map with a regular "
-                r"expression over such names, as map='lang=(?P<language>\w+)', or "
+                r"expression over such names, as map='language=re:-(\w\w):', or "
                 "map=extra_data.FIELD for a field of the instances"
             )
         names.append(found)

@@ -18,10 +18,10 @@ from hatscore.readers.lighteval_files import (
 )
 from hatscore.readers.runs import choose_runs
 from hatscore.readers.scores import check_scores, choose_score, partial_note
-from hatscore.readers.task_names import split_names
+from hatscore.readers.task_names import read_map, split_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from hatscore.outcomes import Outcomes
@@ -32,6 +32,7 @@ __all__ = ["FORMAT", "OPTIONS", "read", "read_many", "sniff"]
 FORMAT = "lighteval"
 OPTIONS = ("source", "metric", "map", "run", "pool", "allow_missing", "allow_golds")
 _SHOWN = 5
+_NO_FIELD = "\0"  # the language is in the name alone
 
 
 def sniff(path: Path) -> bool:
@@ -44,7 +45,7 @@ def read(
     *,
     source: str = "en",
     metric: str | None = None,
-    map: str | None = None,  # noqa: A002 - one name for this option in all readers
+    map: str | Mapping[str, str] | None = None,  # noqa: A002 - one name in all readers
     run: str | None = None,
     pool: bool = False,
     allow_missing: bool = False,
@@ -101,7 +102,7 @@ def read_many(
     *,
     source: str = "en",
     metric: str | None = None,
-    map: str | None = None,  # noqa: A002 - one name for this option in all readers
+    map: str | Mapping[str, str] | None = None,  # noqa: A002 - one name in all readers
     run: str | None = None,
     pool: bool = False,
     allow_missing: bool = False,
@@ -109,7 +110,7 @@ def read_many(
 ) -> Outcomes:
     """Read several paths as one set of details; see `read`."""
     details = find_details(paths)
-    names, notes = _name_tasks(details, map)
+    names, notes = _name_tasks(details, read_map(map, field=_NO_FIELD)[1])
     details, said = choose_runs([one for one in details if one.name in names], run=run, pool=pool)
     notes += said
     by_benchmark: dict[str, list[Details]] = defaultdict(list)

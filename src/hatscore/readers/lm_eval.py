@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from hatscore.errors import InputError, ReaderError
+from hatscore.errors import ReaderError
 from hatscore.outcomes import STATUS_COLUMNS
 from hatscore.readers.guard import align
 from hatscore.readers.lm_eval_checks import check_hidden_ids, check_pooled, check_results
@@ -23,10 +23,10 @@ from hatscore.readers.lm_eval_folder import SampleFile, find_samples, holds_lm_e
 from hatscore.readers.lm_eval_samples import Samples, read_samples
 from hatscore.readers.runs import choose_runs
 from hatscore.readers.scores import check_scores, partial_note
-from hatscore.readers.task_names import TaskName, split_names
+from hatscore.readers.task_names import TaskName, read_map, split_names
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -54,7 +54,7 @@ def read(
     source: str = "en",
     metric: str | None = None,
     filter: str | None = None,  # noqa: A002 - the harness calls it so
-    map: str | None = None,  # noqa: A002 - one name for this option in all readers
+    map: str | Mapping[str, str] | None = None,  # noqa: A002 - one name in all readers
     item: str | None = None,
     run: str | None = None,
     pool: bool = False,
@@ -80,7 +80,7 @@ def read(
         ``language`` (and optionally ``benchmark`` and ``subtask``), or ``doc.FIELD`` for a
         field of the item. By default the place where the names of tasks differ by language.
     item
-        ``doc.FIELD``: the field of the item that tells which question it is; by default rows
+        Field of the item (``doc.FIELD``) that tells which question it is; by default rows
         are joined on ``doc_id``.
     run
         Timestamp of the run to take where a task has several, or ``latest``.
@@ -125,7 +125,7 @@ def read_many(
     source: str = "en",
     metric: str | None = None,
     filter: str | None = None,  # noqa: A002 - the harness calls it so
-    map: str | None = None,  # noqa: A002 - one name for this option in all readers
+    map: str | Mapping[str, str] | None = None,  # noqa: A002 - one name in all readers
     item: str | None = None,
     run: str | None = None,
     pool: bool = False,
@@ -133,10 +133,8 @@ def read_many(
     allow_golds: bool = False,
 ) -> Outcomes:
     """Read several paths as one log, a folder per language for example; see `read`."""
-    language_field, pattern = _from_doc(map)
-    item_field, other = _from_doc(item)
-    if other is not None:
-        raise InputError(f"item={item!r}: expected doc.FIELD, a field of the item")
+    language_field, pattern = read_map(map, field=_DOC)
+    item_field = item and item.removeprefix(_DOC)
     files = find_samples(paths)
     names, notes = _name_tasks(files, pattern, by_field=language_field is not None)
     files, said = choose_runs([one for one in files if one.task in names], run=run, pool=pool)
@@ -179,13 +177,6 @@ def read_many(
             frames.append(frame if neutral else frame.drop("gold"))
     rows = pl.concat(frames, how="diagonal").with_columns(source_language=pl.lit(source))
     return align(rows, allow_missing=allow_missing, allow_golds=allow_golds, pool=pool, notes=notes)
-
-
-def _from_doc(option: str | None) -> tuple[str | None, str | None]:
-    """Split an option into a field of the item and anything else."""
-    if option is not None and option.startswith(_DOC):
-        return option.removeprefix(_DOC), None
-    return None, option
 
 
 def _name_tasks(

@@ -14,15 +14,16 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
-from hatscore.errors import InputError
+from hatscore.errors import InputError, UnknownNameError
 from hatscore.languages import name as language_name
 from hatscore.languages import script
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-__all__ = ["TaskName", "compile_map", "language_named", "language_tag", "split_names"]
+__all__ = ["TaskName", "language_named", "language_tag", "read_map", "split_names"]
 
+_PREFIX = re.compile(r"\A(?:re|path):")
 _TOKEN = re.compile(r"[^\W_]+")
 _EDGE = " _-|:,.=/()"
 _SCRIPT_LETTERS = 4
@@ -110,23 +111,49 @@ def _scripts() -> frozenset[str]:
     return frozenset(import_module("babel").Locale("en").scripts)
 
 
-def compile_map(pattern: str) -> re.Pattern[str]:
-    """Compile the regular expression of an option ``map``.
+def read_map(
+    option: str | Mapping[str, str] | None, *, field: str
+) -> tuple[str | None, str | None]:
+    """Read the option ``map`` of a log: where the language stands.
+
+    Parameters
+    ----------
+    option
+        A regular expression, or ``doc.FIELD``; or a mapping of ``language`` to one of them.
+    field
+        Beginning of what names a field of the item, such as ``doc.``.
+
+    Returns
+    -------
+    tuple
+        The field without that beginning, and the regular expression; None for what was not said.
 
     Raises
     ------
     InputError
-        No regular expression, or none with a group named ``language``.
+        A mapping of something else than the language.
     """
+    if option is None or isinstance(option, str):
+        text = option
+    else:
+        other = [key for key in option if key != "language"]
+        if other:
+            raise UnknownNameError("field of map", other[0], ["language"])
+        text = option.get("language")
+    if text is not None and text.startswith(field):
+        return text.removeprefix(field), None
+    return None, text and _PREFIX.sub("", text)
+
+
+def _compile_map(pattern: str) -> re.Pattern[str]:
     try:
         compiled = re.compile(pattern)
     except re.error as err:
         raise InputError(f"map={pattern!r} is no regular expression: {err}") from err
-    if "language" not in compiled.groupindex:
+    if "language" not in compiled.groupindex and compiled.groups != 1:
         raise InputError(
             f"map={pattern!r} has no group named language; write for example "
-            r"'(?P<benchmark>mgsm)_(?P<language>\w+)', or doc.FIELD to take the language from a "
-            "field of the item"
+            r"'(?P<benchmark>mgsm)_(?P<language>\w+)'"
         )
     return compiled
 
@@ -139,8 +166,8 @@ def split_names(names: Iterable[str], pattern: str | None = None) -> dict[str, T
     names
         Names of tasks.
     pattern
-        Regular expression with a group ``language``, and optionally ``benchmark`` and
-        ``subtask``, that says it instead. Names it does not match are left out.
+        Regular expression with a group ``language`` (or one group alone), and optionally
+        ``benchmark`` and ``subtask``, that says it instead. Names it does not match are left out.
 
     Returns
     -------
@@ -159,7 +186,7 @@ def split_names(names: Iterable[str], pattern: str | None = None) -> dict[str, T
     """
     wanted = sorted(set(names))
     if pattern is not None:
-        compiled = compile_map(pattern)
+        compiled = _compile_map(pattern)
         matched = ((name, compiled.search(name)) for name in wanted)
         return {name: _by_pattern(name, match) for name, match in matched if match}
     found = {name: list(_candidates(name)) for name in wanted}
@@ -197,7 +224,8 @@ def _candidates(name: str) -> Iterable[TaskName]:
 
 
 def _by_pattern(name: str, match: re.Match[str]) -> TaskName:
-    written = match["language"] or ""
+    group = "language" if "language" in match.re.groupindex else 1
+    written = match[group] or ""
     tag = language_tag(written)
     if tag is None:
         raise InputError(
@@ -205,7 +233,7 @@ def _by_pattern(name: str, match: re.Match[str]) -> TaskName:
             "expected a BCP 47 tag such as sw or zh-Hant"
         )
     groups = match.groupdict()
-    plain = _without(name, *match.span("language"), tag)
+    plain = _without(name, *match.span(group), tag)
     if groups.get("benchmark"):
         return TaskName(str(groups["benchmark"]), tag, groups.get("subtask") or "")
     return plain if "subtask" not in groups else plain._replace(subtask=groups["subtask"] or "")
