@@ -100,6 +100,9 @@ def align(
     said += _check_counts(frame, allow=allow_missing)
     said += _check_items(frame, allow=allow_missing)
     said += _check_source_rows(frame, allow=allow_missing)
+    if frame.filter(pl.col("language") != pl.col("source_language")).is_empty():
+        languages = frame["source_language"].unique(maintain_order=True).to_list()
+        said.append(f"all rows are in the source language {_names(languages)}: nothing to compare")
     plain = frame.drop(EXTRA)
     return Outcomes.from_frame(plain, duplicates="sum", notes=list(dict.fromkeys(said)))
 

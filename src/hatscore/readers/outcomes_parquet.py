@@ -22,7 +22,7 @@ _COLUMNS = frozenset({*KEY, "source_language", "n", "k"})
 def sniff(path: Path) -> bool:
     """Say whether `path` is a Parquet file of outcomes, by its columns.
 
-    A damaged Parquet file is taken too, so that reading says what is wrong with it.
+    A damaged file is left to the reader of tables, which says what is wrong with it.
     """
     if not path.is_file():
         return False
@@ -31,8 +31,8 @@ def sniff(path: Path) -> bool:
             return False
     try:
         return set(pl.read_parquet_schema(path)) >= _COLUMNS
-    except pl.exceptions.PolarsError:
-        return True
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return False
 
 
 def read(path: Path) -> Outcomes:
