@@ -230,3 +230,29 @@ def test_two_values_of_one_statistic(suite):
     change(run_of(suite, "=sw,subject=law"), "per_instance_stats.json", edit)
     with pytest.raises(ReaderError, match="id10 has two values of exact_match"):
         helm.read(suite, metric="exact_match")
+
+
+ODD = [None, [], "", 2.5, {"a": 1}, 10**400, "\ud800", [[1, "a"]]]
+
+
+@pytest.mark.parametrize("file", ["run_spec.json", "per_instance_stats.json", "instances.json"])
+def test_odd_values_never_end_in_a_traceback(suite, file):
+    path = run_of(suite, "=sw,subject=law") / file
+    content = json.loads(path.read_text(encoding="utf-8"))
+    first = content if isinstance(content, dict) else content[0]
+    records = [first]
+    records += [one for one in first.values() if isinstance(one, dict)]
+    records += [one[0] for one in first.values() if isinstance(one, list)]
+    records += [one["name"] for one in records if isinstance(one.get("name"), dict)]
+    for record in records:
+        for key, before in list(record.items()):
+            for odd in ODD:
+                record[key] = odd
+                path.write_text(json.dumps(content), encoding="utf-8")
+                try:
+                    outcomes = helm.read(suite, metric="exact_match")
+                except InputError:
+                    continue
+                else:
+                    assert outcomes.frame.height == 12
+            record[key] = before

@@ -6,6 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -511,3 +512,37 @@ def test_patterns_that_cannot_be_used(written):
         lm_eval.read(written / "unknown", item="idx")
     with pytest.raises(ReaderError, match="no field 'language' with one value; it has question"):
         lm_eval.read(written / "unknown", map="doc.language")
+
+
+ODD = [None, [], "", 2.5, {"a": 1}, 10**400, "\ud800", [[1, "a"]]]
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"),
+    [("unknown", None), ("repeats", None), ("repeats", "exact_match"), ("choices", "acc")],
+)
+def test_odd_values_never_end_in_a_traceback(copied, name, metric):
+    folder = copied(name)
+    path = one_file(folder, "de")
+    text = path.read_text(encoding="utf-8")
+    rows = [json.loads(line) for line in text.splitlines()]
+    for key in rows[0]:
+        for odd in ODD:
+            changed = [{**rows[0], key: odd}, *rows[1:]]
+            path.write_text("\n".join(map(json.dumps, changed)), encoding="utf-8")
+            try:
+                outcomes = lm_eval.read(folder, metric=metric)
+            except InputError:
+                continue
+            else:
+                assert outcomes.frame.height == 4
+    path.write_text(text, encoding="utf-8")
+    file = next(folder.rglob("results_*"))
+    results = json.loads(file.read_text(encoding="utf-8"))
+    for key in ("results", "configs", "n-samples", "higher_is_better", "model_name", "config"):
+        for odd in ODD:
+            within = dict.fromkeys(results["configs"], odd)
+            for value in (odd, within):
+                file.write_text(json.dumps({**results, key: value}), encoding="utf-8")
+                with suppress(InputError):
+                    lm_eval.read(folder, metric=metric)

@@ -19,7 +19,7 @@ from hatscore.readers.helm_files import (
     load,
     name_runs,
 )
-from hatscore.readers.scores import check_scores, choose_score, partial_note
+from hatscore.readers.scores import as_text, check_scores, choose_score, partial_note
 from hatscore.readers.task_names import read_map
 
 if TYPE_CHECKING:
@@ -266,12 +266,12 @@ def _instances(run: HelmRun, item_field: str | None, language_field: str | None)
     path = run.path / INSTANCES
     facts: _Facts = {}
     for number, instance in enumerate(load(path, list), start=1):
+        where = f"{path}, entry {number}"
         if not isinstance(instance, dict) or "id" not in instance:
-            raise ReaderError(f"{path}, entry {number}: an instance has an id, this has none")
+            raise ReaderError(f"{where}: an instance has an id, this has none")
         if instance.get("perturbation"):
             continue
-        where = f"{path}, entry {number}"
-        key = str(instance["id"])
+        key = as_text(instance["id"], what="id", where=where)
         item = _field(instance, item_field, where) if item_field else key
         language = _field(instance, language_field, where) if language_field else ""
         facts[key] = (item, language, *instance_facts(instance))
@@ -284,4 +284,4 @@ def _field(instance: dict[str, Any], name: str, where: str) -> str:
     if value is None or isinstance(value, (dict, list)):
         has = ", ".join(extra) if isinstance(extra, dict) and extra else "no fields"
         raise ReaderError(f"{where}: extra_data has no {name!r} with one value; it has {has}")
-    return str(value)
+    return as_text(value, what=name, where=where)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from hatscore.errors import ReaderError
 from hatscore.readers.lm_eval_samples import neutral_gold
+from hatscore.readers.scores import as_text
 from hatscore.readers.task_names import TaskName, language_named, split_names
 
 if TYPE_CHECKING:
@@ -122,8 +123,9 @@ def name_runs(runs: Sequence[HelmRun], pattern: str | None, *, by_field: bool) -
 def instance_facts(instance: dict[str, Any]) -> tuple[str | None, str | None]:
     """Return the language-neutral gold of an instance, and its text."""
     references = instance.get("references")
-    listed = [one for one in references if isinstance(one, dict)] if references else []
-    right = [i for i, one in enumerate(listed) if "correct" in (one.get("tags") or ())]
+    listed = references if isinstance(references, list) else []
+    listed = [one for one in listed if isinstance(one, dict)]
+    right = [i for i, one in enumerate(listed) if _is_right(one.get("tags"))]
     gold = None
     if len(listed) > 1 and len(right) == 1:
         gold = f"option {right[0] + 1}"
@@ -132,23 +134,32 @@ def instance_facts(instance: dict[str, Any]) -> tuple[str | None, str | None]:
     return gold, _text(instance.get("input"))
 
 
+def _is_right(tags: Any) -> bool:
+    return isinstance(tags, list) and "correct" in tags
+
+
 def _text(value: Any) -> str | None:
     # older versions write the text itself
     text = value.get("text") if isinstance(value, dict) else value
-    return text if isinstance(text, str) else None
+    # broken characters are replaced: the text is only compared
+    return text.encode("utf-8", "replace").decode() if isinstance(text, str) else None
 
 
 def _run(spec: Path) -> HelmRun:
     content = load(spec, dict)
     name = content.get("name")
     adapter = content.get("adapter_spec")
-    model = (adapter.get("model") or adapter.get("model_deployment")) if adapter else None
-    if not isinstance(name, str) or not isinstance(model, str):
+    adapter = adapter if isinstance(adapter, dict) else {}
+    model = adapter.get("model") or adapter.get("model_deployment")
+    if not isinstance(name, str) or not isinstance(model, str) or not name or not model:
         raise ReaderError(f"{spec}: a run of HELM has a name and adapter_spec.model")
+    name = as_text(name, what="name", where=str(spec))
+    model = as_text(model, what="model", where=str(spec))
     scenario, _, rest = name.partition(":")
     given = dict(part.partition("=")[::2] for part in rest.split(",") if part)
     arguments = {key: value for key, value in given.items() if key not in _MODEL_KEYS}
-    of_scenario = (content.get("scenario_spec") or {}).get("args")
+    described = content.get("scenario_spec")
+    of_scenario = described.get("args") if isinstance(described, dict) else None
     return HelmRun(
         spec.parent,
         model,

@@ -12,6 +12,7 @@ import polars as pl
 
 from hatscore.errors import ReaderError
 from hatscore.readers.lm_eval_samples import neutral_gold
+from hatscore.readers.scores import as_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -153,9 +154,9 @@ def _parsed(value: Any, where: str) -> Mapping[str, Any]:
 
 def _scores(record: Mapping[str, Any], where: str) -> dict[str, float]:
     scores = {
-        str(name): float(value)
+        str(name): number
         for name, value in record.items()
-        if isinstance(value, (bool, int, float))
+        if (number := as_number(value)) is not None
     }
     if not scores:
         raise ReaderError(f"{where}: no score is a number; there are {', '.join(record) or 'none'}")

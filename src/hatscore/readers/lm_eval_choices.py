@@ -77,8 +77,9 @@ def choose_metric(benchmark: str, samples: Sequence[Samples], wanted: str | None
     columns = {name: [column(one, name) for one in samples] for name in sorted(common)}
     chosen = choose_score(columns, wanted, what=f"benchmark {benchmark}")
     for one in samples:
-        better = one.file.results.get("higher_is_better", {})
-        if isinstance(better, dict) and (better.get(one.file.task) or {}).get(chosen) is False:
+        better = one.file.results.get("higher_is_better")
+        of_task = better.get(one.file.task) if isinstance(better, dict) else None
+        if isinstance(of_task, dict) and of_task.get(chosen) is False:
             raise InputError(f"{one.file.task}: lower is better for {chosen}, so it is no accuracy")
     return chosen
 

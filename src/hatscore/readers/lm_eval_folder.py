@@ -148,7 +148,7 @@ def _nothing(path: Path) -> str:
 def _model(results: dict[str, Any]) -> str | None:
     name = results.get("model_name")
     if isinstance(name, str) and name:
-        return name
+        return name.encode("utf-8", "replace").decode()
     arguments = _dict(results.get("config")).get("model_args")
     if isinstance(arguments, str):
         arguments = dict(part.partition("=")[::2] for part in arguments.split(","))

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from hatscore.errors import InputError, ReaderError
 from hatscore.grading import Gold, Reply, grade
 from hatscore.grading.number import parse_number
+from hatscore.readers.scores import as_number, as_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -160,7 +161,11 @@ def read_samples(
                     continue
                 where = f"{file.path}:{number}"
                 row = _parse(line, where)
-                item = _field(row, item_field, where) if item_field else str(row["doc_id"])
+                item = (
+                    _field(row, item_field, where)
+                    if item_field
+                    else as_text(row["doc_id"], what="doc_id", where=where)
+                )
                 samples.filters.append(_filter(row, file, rows_of[item], where))
                 rows_of[item] += 1
                 samples.items.append(item)
@@ -197,14 +202,14 @@ def _field(row: dict[str, Any], name: str, where: str) -> str:
     if value is None or isinstance(value, (dict, list)):
         has = ", ".join(doc) if isinstance(doc, dict) else "no fields"
         raise ReaderError(f"{where}: the item has no field {name!r} with one value; it has {has}")
-    return str(value)
+    return as_text(value, what=name, where=where)
 
 
 def _filter(row: dict[str, Any], file: SampleFile, before: int, where: str) -> str:
     """Name the row's filter; older versions only write the rows of all filters one by one."""
     name = row.get("filter")
     if name is not None:
-        return str(name)
+        return as_text(name, what="filter", where=where)
     if before < len(file.filters):
         return file.filters[before]
     raise ReaderError(
@@ -216,13 +221,14 @@ def _filter(row: dict[str, Any], file: SampleFile, before: int, where: str) -> s
 def _add_metrics(samples: Samples, row: dict[str, Any]) -> None:
     done = len(samples.items) - 1
     for name, value in row.items():
-        if name in _OWN or not isinstance(value, (bool, int, float)):
+        number = None if name in _OWN else as_number(value)
+        if number is None:
             continue
         column = samples.metrics.get(name)
         if column is None:
             column = samples.metrics[name] = array("d")
         column.extend([math.nan] * (done - len(column)))
-        column.append(value)
+        column.append(number)
 
 
 def _add_doc(samples: Samples, row: dict[str, Any]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import math
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +14,33 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["check_scores", "choose_score", "partial_note"]
+__all__ = ["as_number", "as_text", "check_scores", "choose_score", "partial_note"]
+
+
+def as_number(value: Any) -> float | None:
+    """Return a number as float (infinite where it is too large for one), anything else as None."""
+    if not isinstance(value, (bool, int, float)):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+
+
+def as_text(value: Any, *, what: str, where: str) -> str:
+    """Return a text or number as text.
+
+    Raises
+    ------
+    ReaderError
+        Anything else, and text with a broken character (half a surrogate pair).
+    """
+    if isinstance(value, (str, int, float)):
+        text = str(value)
+        if text.isascii() or text.encode("utf-8", "replace").decode("utf-8") == text:
+            return text
+        raise ReaderError(f"{where}: {what} holds a broken character: {text!r}")
+    raise ReaderError(f"{where}: {what} must be a text or a number, got {type(value).__name__}")
 
 
 def choose_score(

@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from functools import cache
 from importlib import import_module
+from itertools import zip_longest
 from typing import TYPE_CHECKING, NamedTuple
 
 from hatscore.errors import InputError, UnknownNameError
@@ -207,7 +208,7 @@ def split_names(names: Iterable[str], pattern: str | None = None) -> dict[str, T
 
 def _candidates(name: str) -> Iterable[TaskName]:
     tokens = list(_TOKEN.finditer(name))
-    for token, following in zip(tokens, [*tokens[1:], None], strict=True):
+    for token, following in zip_longest(tokens, tokens[1:]):
         end = token.end()
         tag = language_tag(token.group())
         if tag is None:
