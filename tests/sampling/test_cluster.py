@@ -1,0 +1,458 @@
+"""Many machines: two Ray workers on this one, a killed worker, shards on a shelf."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import functools
+import importlib.util
+import os
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from hatscore.benchmarks.base import Item, Prompt
+from hatscore.errors import InputError, MissingExtraError, ModelError, RunError
+from hatscore.grading import Gold
+from hatscore.sampling import (
+    BenchmarkPlan,
+    Completion,
+    Run,
+    RunConfig,
+    SamplingParams,
+    Store,
+    make_client,
+    run_sampling,
+)
+from hatscore.sampling.cluster import Cluster, Job, sample_on_ray
+from hatscore.sampling.cluster_shard import (
+    Merged,
+    Shard,
+    Shelf,
+    fetch_run,
+    merge,
+    publish_run,
+    run_key,
+)
+from hatscore.sampling.cluster_worker import Failure, Order, Worker
+from hatscore.sampling.task import Task
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+needs_ray = pytest.mark.skipif(
+    importlib.util.find_spec("ray") is None, reason="needs the extra cluster"
+)
+PARAMS = SamplingParams(seed=5)
+
+
+def tasks(
+    items: int = 6, repeats: int = 4, languages: tuple[str, ...] = ("en", "sw")
+) -> list[Task]:
+    return [
+        Task(
+            "toy",
+            Item(f"{i}", tag, "en", f"{i}?", Gold("number", "1")),
+            Prompt("chat", f"{tag} {i}?"),
+            repeats,
+        )
+        for tag in languages
+        for i in range(items)
+    ]
+
+
+def config(model: str = "test-model", *, repeats: int = 4) -> RunConfig:
+    plan = BenchmarkPlan("toy", "1", ("en", "sw"), "en", repeats)
+    return RunConfig("openai-api/m", "openai-api", model, "chat", "native", PARAMS, (plan,))
+
+
+def client_at(url: str, *, model: str = "test-model") -> Callable[[], Any]:
+    return functools.partial(make_client, f"openai-api/{model}", base_url=url)
+
+
+def rows(run: Run) -> dict[tuple[Any, ...], tuple[str, int | None]]:
+    """Return text and seed of every reply by its key; a key that comes twice is an error."""
+    found: dict[tuple[Any, ...], tuple[str, int | None]] = {}
+    for item, reply in run.store.rows():
+        key = (*item.cell, reply.repeat)
+        assert key not in found
+        assert reply.error is None
+        found[key] = (reply.text, reply.seed)
+    return found
+
+
+class Scripted:
+    """A client that answers with the process it runs in."""
+
+    name = "scripted"
+
+    async def check(self) -> None:
+        return
+
+    async def complete(
+        self, prompt: Prompt, *, n: int, params: SamplingParams, seed: int | None
+    ) -> list[Completion]:
+        del params, seed
+        await asyncio.sleep(0.01)
+        return [Completion(f"{prompt.text} from {os.getpid()}", "stop")] * n
+
+    async def close(self) -> None:
+        return
+
+
+class Mortal(Scripted):
+    """One that kills its process in the middle of a slice, as often as the folder has files."""
+
+    def __init__(self, lives: str) -> None:
+        self.lives = Path(lives)
+        self.calls = 0
+
+    async def complete(self, prompt: Prompt, **options: Any) -> list[Completion]:
+        self.calls += 1
+        if self.calls == 2:
+            for life in self.lives.iterdir():
+                try:
+                    life.unlink()
+                except FileNotFoundError:
+                    continue  # the other worker took it
+                os.kill(os.getpid(), signal.SIGKILL)
+        return await super().complete(prompt, **options)
+
+
+class Slow(Scripted):
+    """One that tells that it is asked, and takes its time with the second item."""
+
+    def __init__(self, sign: str) -> None:
+        self.sign = Path(sign)
+
+    async def complete(self, prompt: Prompt, **options: Any) -> list[Completion]:
+        if prompt.text != "en 0?":
+            self.sign.touch()
+            await asyncio.sleep(0.5)
+        return await super().complete(prompt, **options)
+
+
+class Refusing(Scripted):
+    """One that answers the first item and refuses the second for good."""
+
+    async def complete(self, prompt: Prompt, **options: Any) -> list[Completion]:
+        if prompt.text != "en 0?":
+            raise ModelError("refused for good")
+        return await super().complete(prompt, **options)
+
+
+# -- without Ray -----------------------------------------------------------------------------
+
+
+def order(make: Callable[[], Any], wanted: list[Task], held: Any = None, **more: Any) -> Order:
+    return Order("job", "slice.sqlite", make, wanted, held or {}, PARAMS, 2, **more)
+
+
+def test_a_slice_is_sampled_into_a_shard_and_merged_once(tmp_path: Path) -> None:
+    wanted = tasks(2)
+    held = {wanted[0].cell: {0, 2}}
+
+    async def main() -> Any:
+        worker = Worker()
+        result = await worker.sample(order(Scripted, wanted, held))
+        await worker.close()
+        return result
+
+    result = asyncio.run(main())
+    assert result.failure is None
+    with Store(tmp_path / "run.sqlite") as store:
+        store.put_items(wanted)
+        merged = merge(store, result.content)
+        assert (merged.new, merged.errors) == (14, 0)
+        assert store.good_repeats()[wanted[0].cell] == {1, 3}
+        assert merge(store, result.content) == Merged()  # it may come twice
+
+
+def test_merging_never_replaces_a_good_reply(tmp_path: Path) -> None:
+    [task, *_] = tasks(1, 2)
+    shard = Shard(tmp_path / "shard.sqlite", {})
+    shard.put_items([task])
+    shard.put(task.cell, 0, Completion("other"), seed=1)
+    shard.put(task.cell, 1, Completion("", error="lost"), seed=1)
+    content = shard.close()
+    with Store(tmp_path / "run.sqlite") as store:
+        store.put_items([task])
+        store.put(task.cell, 0, Completion("first"), seed=1)
+        merged = merge(store, content)
+        assert [(r.text, r.error) for _, r in store.rows()] == [("first", None), ("", "lost")]
+    assert (merged.new, merged.errors, merged.last_error) == (0, 1, "lost")
+
+
+def test_counts_add_up() -> None:
+    one = Merged(1, 0, 5, None, 2)
+    two = Merged(2, 1, 7, 3, None, "late")
+    assert one + two == Merged(3, 1, 12, 3, 2, "late")
+    assert one + Merged() == one
+
+
+def test_an_error_comes_with_what_had_arrived(tmp_path: Path) -> None:
+    wanted = tasks(3, 1, ("en",))
+    one = dataclasses.replace(order(Refusing, wanted), concurrency=1)
+    result = asyncio.run(Worker().sample(one))
+    assert result.failure == Failure("ModelError", "refused for good")
+    assert isinstance(result.failure.error(), ModelError)
+    with Store(tmp_path / "run.sqlite") as store:
+        store.put_items(wanted)
+        assert merge(store, result.content).new == 1
+
+
+def test_errors_travel_under_the_nearest_kind() -> None:
+    assert Failure.of(MissingExtraError("x", "y")).kind == "InputError"
+    assert Failure.of(RunError("z")) == Failure("RunError", "z")
+
+
+def test_workers_keep_the_client_of_a_run() -> None:
+    made = []
+
+    def make() -> Scripted:
+        made.append(1)
+        return Scripted()
+
+    async def main() -> None:
+        worker = Worker()
+        for name in ("a", "a", "b"):
+            one = Order(name, "s", make, tasks(1, 1), {}, PARAMS, 1)
+            await worker.sample(one)
+        await worker.close()
+
+    asyncio.run(main())
+    assert len(made) == 2
+
+
+def test_shelf(tmp_path: Path) -> None:
+    for url in (f"file://{tmp_path}/shelf", f"memory://{uuid.uuid4()}"):
+        shelf = Shelf(url)
+        assert shelf.names("a") == []
+        assert shelf.get("a/1") is None
+        shelf.put("a/2", b"two")
+        shelf.put("a/1", b"one")
+        assert shelf.names("a") == ["a/1", "a/2"]
+        assert shelf.get("a/2") == b"two"
+        shelf.remove("a/2")
+        shelf.remove("a/2")
+        assert shelf.names("a") == ["a/1"]
+    with pytest.raises(InputError, match="nosuch"):
+        Shelf("nosuch://x")
+
+
+def test_a_run_goes_to_a_url_and_comes_back(tmp_path: Path) -> None:
+    url = f"memory://{uuid.uuid4()}"
+    with Run.create_or_resume(tmp_path / "run", config()) as run:
+        run.store.put_items(tasks(1))
+        run.store.put(tasks(1)[0].cell, 0, Completion("kept"), seed=None)
+    assert not fetch_run(url, tmp_path / "copy", "run")
+    assert publish_run(tmp_path / "run", url) == f"{url}/run"
+    assert fetch_run(url, tmp_path / "copy", "run")
+    assert not fetch_run(url, tmp_path / "copy", "run")  # never over a run
+    with Run.create_or_resume(tmp_path / "copy", config()) as run:
+        assert [reply.text for _, reply in run.store.rows()] == ["kept"]
+
+
+def test_run_keys_are_of_what_decides_the_replies() -> None:
+    assert run_key(config()) == run_key(config())
+    assert run_key(config()) != run_key(config("other"))
+
+
+def test_numbers_out_of_range() -> None:
+    with pytest.raises(InputError, match="workers 0"):
+        Cluster(workers=0)
+    with pytest.raises(InputError, match="at least 0"):
+        Cluster(gpus_per_worker=-1)
+
+
+def test_without_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'hatscore\[cluster\]'"):
+        sample_on_ray([])
+
+
+# -- two workers -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def two_workers() -> Iterator[None]:
+    """Start Ray with two processors, once for all tests here."""
+    os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+    import ray
+
+    # Sockets have short names: pytest's own folders are too deep.
+    folder = tempfile.mkdtemp(prefix="hs")
+    try:
+        ray.init(
+            num_cpus=2,
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level="ERROR",
+            object_store_memory=80 * 1024 * 1024,
+            _temp_dir=folder,
+        )
+    except Exception as error:  # noqa: BLE001 - Ray raises what its parts do
+        shutil.rmtree(folder, ignore_errors=True)
+        pytest.skip(f"Ray does not start here: {error}")
+    # Workers cannot import this module by its name.
+    ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])
+    yield
+    ray.shutdown()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@needs_ray
+@pytest.mark.usefixtures("two_workers")
+def test_two_workers_sample_what_one_machine_samples(
+    tmp_path: Path, model_server: Callable[..., Any]
+) -> None:
+    server = model_server(latency_s=0.02, probability=lambda _: 0.5)
+    seen = []
+    with Run.create_or_resume(tmp_path / "ray", config()) as run:
+        job = Job(run, tasks(), client_at(server.url), concurrency=5)
+        [summary] = sample_on_ray([job], Cluster(workers=2, slice_tasks=2), progress=seen.append)
+        on_ray = rows(run)
+    assert summary.complete
+    assert (summary.total, summary.already, summary.new) == (48, 0, 48)
+    assert summary.requests == len(server.requests)
+    assert summary.models == ("test-model",)
+    assert summary.input_tokens is not None
+    assert server.most_under_way <= 5  # of both workers together
+    assert [p.done for p in seen] == sorted(p.done for p in seen)
+    assert (seen[0].done, seen[-1].done, len(seen)) == (0, 48, 7)
+    with Run.create_or_resume(tmp_path / "alone", config()) as run:
+        run_sampling(run, tasks(), client_at(server.url)())
+        assert rows(run) == on_ray  # the seeds are those of the keys
+
+
+@needs_ray
+@pytest.mark.usefixtures("two_workers")
+def test_both_workers_work_and_runs_go_on(tmp_path: Path) -> None:
+    with Run.create_or_resume(tmp_path, config()) as run:
+        run.store.put_items(tasks())
+        for repeat in range(3):
+            run.store.put(tasks()[0].cell, repeat, Completion("kept"), seed=None)
+        cluster = Cluster(workers=2, slice_tasks=1)
+        [summary] = sample_on_ray([Job(run, tasks(), Scripted)], cluster)
+        assert (summary.already, summary.new) == (3, 45)
+        texts = {text.rpartition(" ")[2] for text, _ in rows(run).values()}
+        assert len(texts - {"kept"}) == 2  # processes
+        [again] = sample_on_ray([Job(run, tasks(), Scripted)], cluster)
+        assert (again.already, again.new, again.requests) == (48, 0, 0)
+
+
+@needs_ray
+@pytest.mark.usefixtures("two_workers")
+def test_a_killed_worker_loses_and_doubles_nothing(tmp_path: Path) -> None:
+    lives = tmp_path / "lives"
+    lives.mkdir()
+    (lives / "1").touch()
+    with Run.create_or_resume(tmp_path / "run", config()) as run:
+        make = functools.partial(Mortal, str(lives))
+        [summary] = sample_on_ray([Job(run, tasks(), make)], Cluster(workers=2, slice_tasks=3))
+        found = rows(run)
+    assert not list(lives.iterdir())  # one was killed
+    assert summary.complete
+    assert set(found) == {(*task.cell, r) for task in tasks() for r in range(task.repeats)}
+
+
+@needs_ray
+@pytest.mark.usefixtures("two_workers")
+def test_a_slice_that_kills_every_worker_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("hatscore.sampling.cluster.MOST_DEATHS", 2)
+    lives = tmp_path / "lives"
+    lives.mkdir()
+    for number in range(50):
+        (lives / str(number)).touch()
+    with Run.create_or_resume(tmp_path / "run", config()) as run:
+        make = functools.partial(Mortal, str(lives))
+        job = Job(run, tasks(2, languages=("en",)), make)
+        with pytest.raises(ModelError, match="2 workers have ended while sampling toy in en"):
+            sample_on_ray([job], Cluster(workers=1, slice_tasks=2))
+
+
+@needs_ray
+@pytest.mark.usefixtures("two_workers")
+def test_several_models_and_results_under_a_url(
+    tmp_path: Path, model_server: Callable[..., Any]
+) -> None:
+    one, two = model_server(models=("one",)), model_server(models=("two",))
+    url = f"file://{tmp_path}/shelf"
+    # A shard that an earlier driver did not come to merge.
+    wanted = tasks()
+    left = Shard(tmp_path / "left.sqlite", {})
+    left.put_items(wanted[:1])
+    for repeat in range(4):
+        left.put(wanted[0].cell, repeat, Completion("left"), seed=None)
+    Shelf(url).put(f"shards/{run_key(config('one'))}/000000.sqlite", left.close())
+    with (
+        Run.create_or_resume(tmp_path / "one", config("one")) as first,
+        Run.create_or_resume(tmp_path / "two", config("two")) as second,
+    ):
+        jobs = [
+            Job(first, wanted, client_at(one.url, model="one"), concurrency=1),
+            Job(second, wanted, client_at(two.url, model="two"), concurrency=4),
+        ]
+        summaries = sample_on_ray(jobs, Cluster(workers=2, shelf_url=url))
+        assert [s.complete for s in summaries] == [True, True]
+        assert [s.already for s in summaries] == [4, 0]
+        assert [s.models for s in summaries] == [("one",), ("two",)]
+        assert rows(first)["toy", "0", "en", 0] == ("left", None)
+        assert set(rows(first)) == set(rows(second))
+    assert one.most_under_way == 1
+    assert not any(path.is_file() for path in (tmp_path / "shelf").rglob("*"))
+
+
+@needs_ray
+@pytest.mark.usefixtures("two_workers")
+def test_refusal_on_a_worker_is_the_error_of_the_run(tmp_path: Path) -> None:
+    with Run.create_or_resume(tmp_path, config()) as run:
+        job = Job(run, tasks(), Refusing, concurrency=1)
+        with pytest.raises(ModelError, match=r"^refused for good$"):
+            sample_on_ray([job], Cluster(workers=1))
+        assert len(rows(run)) == 4  # what had arrived
+
+
+@needs_ray
+@pytest.mark.usefixtures("two_workers")
+def test_stopped_in_good_order(tmp_path: Path) -> None:
+    sign = tmp_path / "sign"
+
+    def kill_soon() -> None:
+        while not sign.exists():
+            threading.Event().wait(0.02)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    before = signal.getsignal(signal.SIGTERM)
+    helper = threading.Thread(target=kill_soon)
+    helper.start()
+    with Run.create_or_resume(tmp_path / "run", config()) as run:
+        job = Job(run, tasks(), functools.partial(Slow, str(sign)), concurrency=1)
+        with pytest.raises(KeyboardInterrupt):
+            sample_on_ray([job], Cluster(workers=1, slice_tasks=6))
+        kept = len(rows(run))
+    helper.join()
+    assert 4 <= kept < 24  # the first item, and what was under way
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+@needs_ray
+@pytest.mark.usefixtures("two_workers")
+def test_more_workers_than_room(tmp_path: Path) -> None:
+    with Run.create_or_resume(tmp_path, config()) as run:
+        job = Job(run, tasks(), Scripted)
+        with pytest.raises(InputError, match=r"2 processors .* room for 2 workers"):
+            sample_on_ray([job], Cluster(workers=3))
+        with pytest.raises(InputError, match="0 accelerators"):
+            sample_on_ray([job], Cluster(gpus_per_worker=1))
+        with pytest.raises(InputError, match="concurrency 0"):
+            sample_on_ray([Job(run, tasks(), Scripted, concurrency=0)])
