@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import functools
 import importlib.util
 import json
 import os
@@ -40,6 +41,16 @@ REPLY = "The answer is 42, because six times seven is forty-two and nothing else
 
 
 # -- the server ----------------------------------------------------------------------------------
+
+
+@functools.cache
+def answer_to(n):
+    """The answer to a request for n replies, made once: the server must not be what is measured."""
+    message = {"role": "assistant", "content": REPLY}
+    choices = [{"index": i, "finish_reason": "stop", "message": message} for i in range(n)]
+    usage = {"prompt_tokens": 320, "completion_tokens": 21 * n, "total_tokens": 320 + 21 * n}
+    answer = {"id": "c", "object": "chat.completion", "created": 0, "model": "m"}
+    return json.dumps(answer | {"choices": choices, "usage": usage}).encode()
 
 
 class Server(asyncio.Protocol):
@@ -72,19 +83,8 @@ class Server(asyncio.Protocol):
             asyncio.get_running_loop().call_later(delay, self.answer, n)
 
     def answer(self, n):
-        message = {"role": "assistant", "content": REPLY}
-        choices = [{"index": i, "finish_reason": "stop", "message": message} for i in range(n)]
-        usage = {"prompt_tokens": 320, "completion_tokens": 21 * n, "total_tokens": 320 + 21 * n}
-        answer = {
-            "id": f"c{Server.served}",
-            "object": "chat.completion",
-            "created": 0,
-            "model": "m",
-            "choices": choices,
-            "usage": usage,
-        }
         Server.served += n
-        self.send(json.dumps(answer).encode())
+        self.send(answer_to(n))
 
     def send(self, body):
         if not self.transport.is_closing():

@@ -8,7 +8,7 @@ Written out in each they would outweigh the replies a hundred times, so a mappin
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
+from dataclasses import fields
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -51,7 +51,7 @@ def _dump(value: object) -> str:
 
 def prompt_to_json(prompt: Prompt) -> str:
     """Return `prompt` as JSON text."""
-    return _dump(asdict(prompt))
+    return _dump({f.name: getattr(prompt, f.name) for f in fields(prompt)})  # asdict copies
 
 
 def prompt_from_json(text: str) -> Prompt:

@@ -222,21 +222,23 @@ class _Start:
         for task, repeats in self.waiting:
             left = repeats
             while left:
-                if not await self.pace.begin():
+                began = await self.pace.begin()
+                if began is None:
                     return
                 asked = await self.meter.begin(len(left))
                 if not asked:
                     self.pace.close()
                     return
-                left = await self.ask(task, left, asked)
+                completions = await self.ask(task, left, asked)
+                self.pace.end(began, good=completions[0].error is None)
+                left = left[len(completions) :]
 
-    async def ask(self, task: Task, repeats: list[int], asked: int) -> list[int]:
-        """Ask for `asked` of `repeats`, store what comes, and return what is still missing."""
+    async def ask(self, task: Task, repeats: list[int], asked: int) -> list[Completion]:
+        """Ask for `asked` of `repeats`, and store what comes."""
         cell = task.cell
         prompt = task.prompt
         seed = request_seed(self.params.seed, cell, repeats[0])
         completions: list[Completion] = []
-        began = time.monotonic()
         try:
             completions = await self.client.complete(prompt, n=asked, params=self.params, seed=seed)
         finally:
@@ -246,14 +248,11 @@ class _Start:
         self.names.check(completions)
         for repeat, completion in zip(repeats, completions, strict=False):
             self.store.put(cell, repeat, completion, seed=seed)
-        await self.commits.done()
-        first = completions[0]
-        taken = time.monotonic() - began if first.latency_s is None else first.latency_s
-        self.pace.end(began, None if first.error is not None else taken)
         self.tally.count(cell.language, asked, completions)
         self.report()
         _check_failures(self.tally)
-        return repeats[len(completions) :]
+        await self.commits.done()
+        return completions
 
     def report(self) -> None:
         if self.progress is not None:

@@ -1,9 +1,9 @@
 """How many requests are under way at once: found by trying, bounded, and lowered when asked.
 
-What a server delivers per second is the number of requests under way over their latency. So a
-level is worth keeping when the latency grew by less than the level did. The level is doubled as
+What a server delivers per second is the number of requests under way over the time that each
+takes. So a level is worth keeping when that time grew by less than the level did. The level is doubled as
 long as that pays (at least a fifth more per second), then held, and a small step up is tried now
-and then. HTTP 429 and 503 and timeouts lower it at once, and a ``Retry-After`` pauses everybody.
+and then; what brought less than before is taken back. HTTP 429 and 503 and timeouts lower it at once, and a ``Retry-After`` pauses everybody.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ LONGEST_PAUSE_S = 300.0
 _PAYS = 1.2  # times as many per second after doubling
 _STEP = 1.25
 _STEP_PAYS = 1.08
-_HOLD = 8  # rounds between two small steps; doubled after each that did not pay
+_HOLD = 4  # rounds between two small steps; doubled after each that did not pay
 _LONGEST_HOLD = 64
-_ROUND = 2  # a round: so many answers for each request under way, and at least
+_ROUND = 3  # a round: so many answers for each request under way, and at least
 _SHORTEST_ROUND = 8
 
 
@@ -91,12 +91,12 @@ class Pace:
         self._doubling = True
         self._hold_for = _HOLD
         self._held = 0
-        self._base: tuple[int, float] | None = None  # the level below and its latency
+        self._base: tuple[int, float] | None = None  # the level below and its mean time
 
     # -- requests ------------------------------------------------------------------------------
 
-    async def begin(self) -> bool:
-        """Wait for a turn; False when there will be none because of :meth:`close`."""
+    async def begin(self) -> float | None:
+        """Wait for a turn, and return when it came; None if :meth:`close` has ended them."""
         while not self._closed and not self._is_free():
             turn = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
@@ -106,22 +106,22 @@ class Pace:
                 self._wake()  # it may have been this one's turn
                 raise
         if self._closed:
-            return False
+            return None
         self.under_way += 1
-        return True
+        return self._clock()
 
-    def end(self, began: float, latency_s: float | None) -> None:
+    def end(self, began: float, *, good: bool) -> None:
         """Say that a request has ended.
 
         Parameters
         ----------
         began
-            ``clock()`` when it began.
-        latency_s
-            Seconds that the server took; None for a failure, which tells nothing here.
+            What :meth:`begin` returned for it.
+        good
+            Whether an answer came; a failure tells nothing about the level.
         """
-        if latency_s is not None and began >= self._since and self.under_way >= self.limit:
-            self._sum += latency_s
+        if good and began >= self._since and self.under_way >= self.limit:
+            self._sum += self._clock() - began
             self._count += 1
             if self._count >= max(_ROUND * self.limit, _SHORTEST_ROUND):
                 self._judge(self._sum / self._count)
@@ -152,20 +152,19 @@ class Pace:
 
     # -- the level -----------------------------------------------------------------------------
 
-    def _judge(self, latency_s: float) -> None:
+    def _judge(self, mean_s: float) -> None:
         """End a round: go up, back or stay."""
         level, base, self._base = self.limit, self._base, None
         self._sum, self._count = 0.0, 0
         if base is not None and base[0] < level:
-            before, latency_before = base
-            gain = (level / latency_s) / (before / latency_before) if latency_s > 0 else _PAYS
+            before, time_before = base
+            gain = (level / mean_s) / (before / time_before) if mean_s > 0 else _PAYS
             if gain < (_PAYS if self._doubling else _STEP_PAYS):
-                if self._doubling:
-                    self._doubling = False
-                else:
-                    self._hold_for = min(2 * self._hold_for, _LONGEST_HOLD)
+                self._doubling = False
+                self._hold_for = min(2 * self._hold_for, _LONGEST_HOLD)
                 self._held = 0
-                self._set(before)
+                if gain < 1.0:
+                    self._set(before)
                 return
             self._hold_for = _HOLD
         elif not self._doubling:
@@ -176,7 +175,7 @@ class Pace:
         factor = 2.0 if self._doubling else _STEP
         above = min(self.most, max(level + 1, int(level * factor)))
         if above > level:
-            self._base = (level, latency_s)
+            self._base = (level, mean_s)
             self._set(above)
 
     def _set(self, level: int) -> None:

@@ -12,6 +12,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -96,7 +97,14 @@ _ITEM_WIDTH = 9
 
 def now() -> str:
     """Return the time as ISO 8601 in UTC with microseconds, which sorts as text."""
-    return datetime.now(UTC).isoformat(timespec="microseconds")
+    micros = time.time_ns() // 1000
+    return f"{_second(micros // 1_000_000)}.{micros % 1_000_000:06}+00:00"
+
+
+@lru_cache(maxsize=2)
+def _second(seconds: int) -> str:
+    """Return a whole second as text; every reply needs one and most share it."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,13 +313,15 @@ class Store:
         """
         if not self._responses:
             self._oldest = time.monotonic()
-        texts = (completion.text, completion.reasoning, completion.finish_reason)
+        reasoning, finish = completion.reasoning, completion.finish_reason
         model, error = completion.model, completion.error
         self._responses.append(
             (
                 *cell,
                 repeat,
-                *(None if text is None else clean(text) for text in texts),
+                clean(completion.text),
+                None if reasoning is None else clean(reasoning),
+                None if finish is None else clean(finish),
                 completion.input_tokens,
                 completion.output_tokens,
                 completion.reasoning_tokens,
@@ -339,8 +349,9 @@ class Store:
         with self._guard("write"):
             self._connection.execute("BEGIN IMMEDIATE")
             try:
-                self._connection.executemany(_PUT_SHARED, self._golds.pending.items())
-                self._connection.executemany(_PUT_ITEM, self._items)
+                if self._items:
+                    self._connection.executemany(_PUT_SHARED, self._golds.pending.items())
+                    self._connection.executemany(_PUT_ITEM, self._items)
                 self._connection.executemany(_PUT_RESPONSE, self._responses)
                 self._connection.execute("COMMIT")
             except BaseException:

@@ -147,27 +147,28 @@ def read_answer(data: Any, *, n: int, bound: int | None, latency_s: float) -> li
     details = usage.get("completion_tokens_details")
     hidden = _count(details.get("reasoning_tokens")) if isinstance(details, dict) else None
     total = _count(usage.get("completion_tokens"))
-    sizes = [
-        len((t + (r or "")).encode(errors="replace"))
-        for t, r in zip(texts, reasonings, strict=True)
-    ]
     if n == 1:
         outputs, thoughts = [total], [hidden]
     else:
+        sizes = [
+            len((t + (r or "")).encode(errors="replace"))
+            for t, r in zip(texts, reasonings, strict=True)
+        ]
         outputs = share_tokens(total, sizes, bound=bound)
         known = outputs[0] is not None and hidden is not None
         thoughts = _split(hidden, len(choices)) if known else [None] * len(choices)
-    name = data.get("model")
+    name = _text(data.get("model"))
+    inputs = _count(usage.get("prompt_tokens"))
     return [
         Completion(
-            text=text,
-            finish_reason=_text(choice.get("finish_reason")),
-            reasoning=reasoning,
-            input_tokens=_count(usage.get("prompt_tokens")),
-            output_tokens=output,
-            reasoning_tokens=thought,
-            model=name if isinstance(name, str) else None,
-            latency_s=latency_s,
+            text,
+            _text(choice.get("finish_reason")),
+            reasoning,
+            inputs,
+            output,
+            thought,
+            name,
+            latency_s,
         )
         for choice, text, reasoning, output, thought in zip(
             choices, texts, reasonings, outputs, thoughts, strict=True
