@@ -192,3 +192,53 @@ def test_measurements_share_influence_over_items():
     assert list(first.scores["hat"].clusters) == ["007", "8", "9"]
     joint = (first.scores["hat"].influence + second.scores["hat"].influence) / 2
     assert macro.scores["hat"].influence == pytest.approx(joint)
+
+
+PLANNED = pl.DataFrame(
+    [
+        ("m", "b", "1", "en", "en", 10, 9, 1.0),
+        ("m", "b", "2", "en", "en", 10, 0, 1.0),
+        ("m", "b", "3", "en", "en", 10, 0, 1.0),
+        ("m", "b", "1", "de", "en", 4, 3, 1.0),
+        ("m", "b", "2", "de", "en", 1, 0, 2.0),
+        ("m", "b", "3", "de", "en", 0, 0, 0.0),
+    ],
+    schema=["model", "benchmark", "item", "language", "source_language", "n", "k", "weight"],
+    orient="row",
+)
+
+
+def test_cells_left_out_on_purpose_are_not_missing(tmp_path):
+    outcomes = Outcomes.from_frame(PLANNED)
+    assert outcomes.notes == ()
+    (block,) = outcomes.aligned()
+    assert block.weights[:, 0].tolist() == [1.0, 2.0, 0.0]
+    assert block.n_target[:, 0].tolist() == [4, 1, 0]
+    outcomes.write_parquet(tmp_path / "o.parquet")
+    again = Outcomes.read_parquet(tmp_path / "o.parquet")
+    assert again.frame.equals(outcomes.frame)
+    (plain,) = Outcomes.from_frame(PLANNED.drop("weight")).aligned()
+    assert (plain.weights == 1).all()
+
+
+@pytest.mark.parametrize(
+    ("row", "weight", "said"),
+    [(3, 0.0, "left out by the plan"), (3, -1.0, "below 0"), (0, 2.0, "source rows")],
+)
+def test_weights_that_cannot_be_are_refused(row, weight, said):
+    frame = PLANNED.with_row_index("i").with_columns(
+        weight=pl.when(pl.col("i") == row).then(weight).otherwise("weight")
+    )
+    with pytest.raises(InputError, match=said):
+        Outcomes.from_frame(frame.drop("i"))
+
+
+def test_repeats_of_two_plans_are_not_added_up():
+    other = PLANNED.with_columns(
+        weight=pl.when(pl.col("weight") == 2).then(1.0).otherwise("weight")
+    )
+    with pytest.raises(InputError, match="different weights"):
+        Outcomes.from_frame(pl.concat([PLANNED, other]), duplicates="sum")
+    doubled = Outcomes.from_frame(pl.concat([PLANNED, PLANNED]), duplicates="sum")
+    assert doubled.frame["n"].sum() == 2 * PLANNED["n"].sum()
+    assert doubled.frame["weight"].to_list() == PLANNED["weight"].to_list()

@@ -29,6 +29,7 @@ SCHEMA: dict[str, pl.DataType] = {
     "k": pl.Float64(),
     "group": pl.String(),
     "chance": pl.Float64(),
+    "weight": pl.Float64(),
     **dict.fromkeys(STATUS_COLUMNS, pl.Int64()),
     **dict.fromkeys(TOKEN_COLUMNS, pl.Float64()),
 }
@@ -57,6 +58,9 @@ class Aligned:
         Target languages, sorted; the columns of the next two.
     k_target, n_target
         Shape (items, languages); n is 0 where an item has no row in a language.
+    weights
+        Cells that a cell stands for, shape (items, languages): 1, or as a sampling plan gives
+        them; 0 where it left the cell out on purpose (see `stats.weighting`).
     """
 
     model: str
@@ -70,6 +74,7 @@ class Aligned:
     languages: tuple[str, ...]
     k_target: NDArray[np.float64]
     n_target: NDArray[np.float64]
+    weights: NDArray[np.float64]
 
 
 class Outcomes:
@@ -118,7 +123,9 @@ class Outcomes:
         df
             Polars frame (a pandas frame is converted) with at least the columns model,
             benchmark, item, language, source_language, n, k. The other columns of `SCHEMA`
-            default to: group the item, chance and statuses 0, tokens null. A column ``gold``, if
+            default to: group the item, chance and statuses 0, weight 1, tokens null. A sampling
+            plan that leaves cells out on purpose lists them with weight 0 and n 0, and gives the
+            cells that stand for them a weight above 1. A column ``gold``, if
             present, must agree across the languages of every item and is then dropped.
         duplicates
             What to do with several rows of one key: ``refuse``, or ``sum`` them as extra repeats.
@@ -215,11 +222,12 @@ def _typed(df: pl.DataFrame) -> pl.DataFrame:
         elif name == "group":
             columns.append(_cast(df["item"], "item", dtype).alias("group"))
         else:
-            fill = None if name in TOKEN_COLUMNS else 0
+            fill = None if name in TOKEN_COLUMNS else 1 if name == "weight" else 0
             columns.append(pl.Series(name, [fill] * df.height, dtype=dtype))
     frame = pl.DataFrame(columns)
     return frame.with_columns(
         pl.col("group").fill_null(pl.col("item")),
+        pl.col("weight").fill_null(1.0),
         *(pl.col(c).fill_null(0) for c in ("chance", *STATUS_COLUMNS)),
     )
 
@@ -254,9 +262,15 @@ def _check_values(frame: pl.DataFrame) -> None:
         (n < 0, "a negative n"),
         (k.is_nan() | (k < 0) | (k > n), "k outside 0..n"),
         (~frame["chance"].is_between(0, 1, closed="left"), "a chance outside [0, 1)"),
+        (~(frame["weight"].is_finite() & (frame["weight"] >= 0)), "a weight below 0 or not finite"),
+        ((frame["weight"] == 0) & (n > 0), "weight 0 (left out by the plan) but n above 0"),
+        (
+            (frame["weight"] != 1) & (frame["language"] == frame["source_language"]),
+            "a weight though they are source rows",
+        ),
     ):
         if bad.any():
-            shown = _rows(frame, bad, (*KEY, "n", "k", "chance"))
+            shown = _rows(frame, bad, (*KEY, "n", "k", "chance", "weight"))
             raise InputError(f"{int(bad.sum())} rows have {what}: {shown}")
     for name in STATUS_COLUMNS:
         bad = frame[name] < 0
@@ -304,6 +318,13 @@ def _check_sources(frame: pl.DataFrame) -> None:
 
 def _sum_repeats(frame: pl.DataFrame) -> pl.DataFrame:
     summed = ("n", "k", *STATUS_COLUMNS)
+    torn = frame.filter(pl.col("weight").n_unique().over(KEY) > 1)
+    if torn.height:
+        first = ", ".join(map(str, torn.select(KEY).row(0)))
+        raise InputError(
+            f"{torn.height} rows of one key have different weights, first {first}: repeats of two "
+            "sampling plans cannot be added up; score the runs one by one"
+        )
     weighted = [
         ((pl.col(c) * pl.col("n")).sum() / pl.when(pl.col(c).is_not_null()).then("n").sum()).alias(
             c
@@ -313,7 +334,7 @@ def _sum_repeats(frame: pl.DataFrame) -> pl.DataFrame:
     return (
         frame.group_by(KEY, maintain_order=True)
         .agg(
-            *(pl.col(c).first() for c in ("source_language", "group", "chance")),
+            *(pl.col(c).first() for c in ("source_language", "group", "chance", "weight")),
             *(pl.col(c).sum() for c in summed),
             *weighted,
         )
@@ -340,9 +361,11 @@ def _compare_item_sets(kept: pl.DataFrame, lost: pl.DataFrame) -> Iterator[str]:
             f"{model} on {benchmark}: {len(items)} items have no replies in their source "
             f"language and are left out ({_names(items.to_list())})"
         )
-    targets = kept.filter(
-        (pl.col("language") != pl.col("source_language")) & (pl.col("n") > 0)
-    ).group_by(["model", "benchmark", "source_language"], maintain_order=True)
+    # what a plan left out on purpose is not missing
+    asked = (pl.col("n") > 0) | (pl.col("weight") == 0)
+    targets = kept.filter((pl.col("language") != pl.col("source_language")) & asked).group_by(
+        ["model", "benchmark", "source_language"], maintain_order=True
+    )
     for (model, benchmark, _source), part in targets:
         counts = part.group_by("language", maintain_order=True).agg(pl.col("item").n_unique())
         everything = part["item"].n_unique()
@@ -365,11 +388,12 @@ def _align(model: str, benchmark: str, part: pl.DataFrame) -> Aligned:
     row = {item: i for i, item in enumerate(items)}
     column = {language: j for j, language in enumerate(languages)}
     shape = (len(items), len(languages))
-    k_target, n_target = np.zeros(shape), np.zeros(shape)
+    k_target, n_target, weights = np.zeros(shape), np.zeros(shape), np.ones(shape)
     i = np.array([row[item] for item in targets["item"]], dtype=np.intp)
     j = np.array([column[language] for language in targets["language"]], dtype=np.intp)
     k_target[i, j] = targets["k"].to_numpy()
     n_target[i, j] = targets["n"].to_numpy()
+    weights[i, j] = targets["weight"].to_numpy()
     return Aligned(
         model=model,
         benchmark=benchmark,
@@ -382,6 +406,7 @@ def _align(model: str, benchmark: str, part: pl.DataFrame) -> Aligned:
         languages=languages,
         k_target=k_target,
         n_target=n_target,
+        weights=weights,
     )
 
 

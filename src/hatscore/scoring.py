@@ -141,19 +141,21 @@ def _measure_block(
         return []
     # partial credit has no unbiased square: the corrected slope is then missing, and says so
     whole = all(bool((x == x.round()).all()) for x in counts)
+    weights = block.weights
     columns: dict[str, list[Estimate]] = dict(
-        classical_scores(*counts, groups=block.groups, confidence=confidence)
+        classical_scores(*counts, groups=block.groups, weights=weights, confidence=confidence)
     )
     columns["hat_plugin"] = hat_scores(
         *counts,
         estimator="plugin",
         interval=interval,
         groups=block.groups,
+        weights=weights,
         confidence=confidence,
     )
     macro = {name: mean(column, confidence=confidence) for name, column in columns.items()}
     macro["hat_plugin"] = hat_macro(
-        *counts, estimator="plugin", groups=block.groups, confidence=confidence
+        *counts, estimator="plugin", groups=block.groups, weights=weights, confidence=confidence
     )
     for name, chance in (("hat", 0.0), ("hat_chance_adjusted", block.chance)):
         if not whole:
@@ -170,13 +172,20 @@ def _measure_block(
                     interval=interval,
                     groups=block.groups,
                     chance=chance,
+                    weights=weights,
                     confidence=confidence,
                 )
             ]
             macro[name] = _corrected_only(
-                hat_macro(*counts, groups=block.groups, chance=chance, confidence=confidence)
+                hat_macro(
+                    *counts,
+                    groups=block.groups,
+                    chance=chance,
+                    weights=weights,
+                    confidence=confidence,
+                )
             )
-    profiles = profile(*counts, groups=block.groups, confidence=confidence)
+    profiles = profile(*counts, groups=block.groups, weights=weights, confidence=confidence)
     columns["hat_profile"] = [p.integral for p in profiles]
     macro["hat_profile"] = mean(columns["hat_profile"], confidence=confidence)
     found = [

@@ -117,7 +117,8 @@ def alarms(outcomes: Outcomes) -> list[str]:
 
 def _totals(outcomes: Outcomes) -> pl.DataFrame:
     """Sum statuses per language; ``worst`` and ``best`` are the bounds of its accuracy."""
-    rows = pl.concat([outcomes.frame, outcomes.excluded])
+    # what a sampling plan left out on purpose was never asked
+    rows = pl.concat([outcomes.frame, outcomes.excluded]).filter(pl.col("weight") > 0)
     uncounted = pl.sum_horizontal(_UNCOUNTED)
     asked = pl.col("n") + uncounted
     is_source = pl.col("language") == pl.col("source_language")

@@ -28,6 +28,7 @@ from hatscore.stats.clusters import Clusters
 from hatscore.stats.counts import check_counts, rate
 from hatscore.stats.estimate import Estimate, difference
 from hatscore.stats.ratio import BinomialFloor, ratio_estimates, ratio_table
+from hatscore.stats.weighting import Planned, check_weights
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -35,6 +36,11 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 __all__ = ["CLASSICAL", "classical_scores"]
+
+_UNSEEN = (
+    "the plan left out items that the source never solved, and none of those that stand for them "
+    "has target replies yet"
+)
 
 CLASSICAL = ("source_accuracy", "target_accuracy", "gap", "ratio", "transfer_score", "overall")
 
@@ -46,6 +52,7 @@ def classical_scores(
     n_target: ArrayLike,
     *,
     groups: ArrayLike | None = None,
+    weights: ArrayLike | None = None,
     confidence: float = 0.95,
 ) -> dict[str, list[Estimate]]:
     """Return every measure of the table above, one Estimate per target.
@@ -58,6 +65,9 @@ def classical_scores(
         Shape (items, targets); ``n_target`` 0 marks a missing cell.
     groups
         Cluster label per item, shape (items,); default every item is its own cluster.
+    weights
+        Cells that a cell stands for where a sampling plan left cells out on purpose (weight 0),
+        shape (items, targets); see `weighting`. None: every cell stands for itself.
     confidence
         Level of the intervals, in (0, 1).
 
@@ -79,15 +89,28 @@ def classical_scores(
     kt, nt = check_counts(k_target, n_target, name="target", ndim=2, whole=False)
     clusters = Clusters.of(groups, len(ks))
     present = (nt > 0) & (ns > 0)[:, None]
+    standing = check_weights(weights, nt)
+    planned = None if standing is None else Planned.of(standing, present)
+    # binomial noise is in what was seen, each reply as often as it counts
+    noisy = present.astype(np.float64) if planned is None else present * planned.weights
+    if planned is not None:
+        present = planned.counted & (ns > 0)[:, None]
     one = present.astype(np.float64)
     s = rate(ks, ns)[:, None] * one
-    t = rate(kt, nt) * one
+    seen = rate(kt, nt) * (one if planned is None else planned.seen)
+    t, both = seen, s * seen
+    if planned is not None:
+        t, both = planned.fill(seen), planned.fill(both)
+    lost = np.zeros(kt.shape[1], dtype=bool) if planned is None else planned.lost
     zero = np.zeros_like(t)
 
     def score(
         name: str, numerator: Floats, denominator: Floats, floor: BinomialFloor | None
     ) -> list[Estimate]:
-        single = floor is not None and bool(np.isin(floor.target, (0.0, 1.0)).all())
+        # weighted replies are no trials of one kind, so Wilson's interval is not theirs
+        single = (
+            floor is not None and planned is None and bool(np.isin(floor.target, (0.0, 1.0)).all())
+        )
         interval = "wilson" if single else "fieller"
         table = ratio_table(
             numerator,
@@ -110,26 +133,40 @@ def classical_scores(
     def proportion(weight: Floats, rates: Floats) -> BinomialFloor:
         return BinomialFloor(weight=weight, slope=one, intercept=zero, scale=zero + 1, target=rates)
 
+    def of_target(estimates: list[Estimate]) -> list[Estimate]:
+        return [
+            Estimate.missing(
+                _UNSEEN, estimator=e.estimator, interval=e.interval, confidence=confidence
+            )
+            if gone
+            else e
+            for e, gone in zip(estimates, lost, strict=True)
+        ]
+
     source = [_inside_unit(e) for e in score("source_accuracy", s, one, proportion(one, s))]
-    target = [_inside_unit(e) for e in score("target_accuracy", t, one, proportion(one, t))]
+    target = of_target(
+        [_inside_unit(e) for e in score("target_accuracy", t, one, proportion(noisy, seen))]
+    )
     return {
         "source_accuracy": source,
         "target_accuracy": target,
         "gap": [_gap(a, b) for a, b in zip(source, target, strict=True)],
         "ratio": [
             _open_ratio(e, a, b)
-            for e, a, b in zip(score("ratio", t, s, None), source, target, strict=True)
+            for e, a, b in zip(of_target(score("ratio", t, s, None)), source, target, strict=True)
         ],
         "transfer_score": [
-            _inside_unit(e) for e in score("transfer_score", s * t, s, proportion(s, t))
+            _inside_unit(e) for e in score("transfer_score", both, s, proportion(s * noisy, seen))
         ],
-        "overall": [_inside_unit(e) for e in score("overall", s * t, one, proportion(one, s * t))],
+        "overall": [
+            _inside_unit(e) for e in score("overall", both, one, proportion(noisy, s * seen))
+        ],
     }
 
 
 def _inside_unit(estimate: Estimate) -> Estimate:
     """Clip: a proportion cannot leave [0, 1], whatever its quadratic says."""
-    if not np.isfinite(estimate.value) or not estimate.bounded:
+    if not np.isfinite(estimate.value):
         return estimate
     return replace(estimate, low=max(estimate.low, 0.0), high=min(estimate.high, 1.0))
 

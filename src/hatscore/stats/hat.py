@@ -19,6 +19,7 @@ from hatscore.stats.clusters import Clusters
 from hatscore.stats.counts import check_chance, check_counts, falling_moment, rate
 from hatscore.stats.estimate import mean
 from hatscore.stats.ratio import BinomialFloor, ratio_estimates, ratio_table
+from hatscore.stats.weighting import Planned, check_weights
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -57,6 +58,16 @@ class SlopeParts(NamedTuple):
         with np.errstate(divide="ignore", invalid="ignore"):
             share: Floats = self.denominator.sum(0) / self.square.sum(0)
         return share
+
+    def averaged(self) -> SlopeParts:
+        """Return the one column whose slope is the mean over columns that share a denominator."""
+        return SlopeParts(
+            numerator=self.numerator.mean(1, keepdims=True),
+            denominator=self.denominator.mean(1, keepdims=True),
+            square=self.square.mean(1, keepdims=True),
+            present=np.all(self.present, axis=1, keepdims=True),
+            floor=None,
+        )
 
 
 def hat_score(
@@ -142,6 +153,7 @@ def hat_scores(
     interval: Interval = "fieller",
     groups: ArrayLike | None = None,
     chance: ArrayLike = 0.0,
+    weights: ArrayLike | None = None,
     confidence: float = 0.95,
     rng: np.random.Generator | None = None,
 ) -> list[Estimate]:
@@ -153,6 +165,9 @@ def hat_scores(
         As for `hat_score`, shape (items,).
     k_target, n_target
         Shape (items, targets); ``n_target`` 0 marks a missing cell.
+    weights
+        Cells that a cell stands for where a sampling plan left cells out on purpose (weight 0),
+        shape (items, targets); see `weighting`. None: every cell stands for itself.
     estimator, interval, groups, chance, confidence, rng
         As for `hat_score`. The influences of all results share one array of cluster labels, so
         means and differences over targets are paired.
@@ -179,6 +194,7 @@ def hat_scores(
     if whole and len(ns) and ns.max() == 1:
         used, note = "plugin", _ONE_REPLY
     guess = check_chance(chance, len(ks))
+    standing = check_weights(weights, nt)
     clusters = Clusters.of(groups, len(ks))
     why_missing = _NEVER if used == "plugin" or not (ks > 0).any() else _NEVER_TWICE
     # resamples are shared by all targets; otherwise a few columns at a time stay in the cache
@@ -193,6 +209,7 @@ def hat_scores(
             nt[:, columns],
             chance=guess,
             estimator=used,
+            weights=None if standing is None else standing[:, columns],
         )
         results += ratio_estimates(
             slope_table(
@@ -217,6 +234,7 @@ def hat_macro(
     estimator: Estimator = "corrected",
     groups: ArrayLike | None = None,
     chance: ArrayLike = 0.0,
+    weights: ArrayLike | None = None,
     confidence: float = 0.95,
 ) -> Estimate:
     """Return the unweighted mean of the HAT scores of many targets.
@@ -227,7 +245,7 @@ def hat_macro(
 
     Parameters
     ----------
-    k_source, n_source, k_target, n_target, estimator, groups, chance, confidence
+    k_source, n_source, k_target, n_target, estimator, groups, chance, weights, confidence
         As for `hat_scores`.
 
     Raises
@@ -243,24 +261,34 @@ def hat_macro(
         estimator=estimator,
         groups=groups,
         chance=chance,
+        weights=weights,
         confidence=confidence,
     )
     joint = mean(single, confidence=confidence)
     if not np.isfinite(joint.value) or joint.se == 0:
         return replace(joint, estimator=estimator)
-    trials = np.broadcast_to(np.asarray(n_target, dtype=np.float64), np.shape(k_target))
-    if not (trials > 0).all():
+    kt = np.asarray(k_target, dtype=np.float64)
+    trials = np.broadcast_to(np.asarray(n_target, dtype=np.float64), kt.shape)
+    standing = check_weights(weights, trials)
+    here = trials > 0 if standing is None else Planned.of(standing, trials > 0).counted
+    if not here.all():
         return replace(joint, estimator=single[0].estimator)
-    kt = np.asarray(k_target, dtype=np.float64) / trials
     ks, ns = check_counts(k_source, n_source, name="source", ndim=1, whole=False)
-    parts = slope_parts(
-        ks[:, None],
-        ns[:, None],
-        kt.mean(1, keepdims=True),
-        np.ones((len(kt), 1)),
-        chance=check_chance(chance, len(kt)),
-        estimator="plugin" if single[0].estimator == "plugin" else "corrected",
-    )
+    guess = check_chance(chance, len(kt))
+    used: Estimator = "plugin" if single[0].estimator == "plugin" else "corrected"
+    if standing is None:
+        parts = slope_parts(
+            ks[:, None],
+            ns[:, None],
+            (kt / trials).mean(1, keepdims=True),
+            np.ones((len(kt), 1)),
+            chance=guess,
+            estimator=used,
+        )
+    else:
+        parts = slope_parts(
+            ks[:, None], ns[:, None], kt, trials, chance=guess, estimator=used, weights=standing
+        ).averaged()
     clusters = Clusters.of(groups, len(kt))
     (ratio,) = ratio_estimates(
         # a mean over targets is no binomial rate: it has no binomial floor
@@ -282,7 +310,14 @@ def hat_macro(
 
 
 def slope_parts(
-    ks: Floats, ns: Floats, kt: Floats, nt: Floats, *, chance: Floats, estimator: Estimator
+    ks: Floats,
+    ns: Floats,
+    kt: Floats,
+    nt: Floats,
+    *,
+    chance: Floats,
+    estimator: Estimator,
+    weights: Floats | None = None,
 ) -> SlopeParts:
     """Return the terms of the slope for checked counts.
 
@@ -296,12 +331,16 @@ def slope_parts(
         Shape (items,).
     estimator
         ``corrected`` or ``plugin``.
+    weights
+        Checked weights, shape (items, columns), or None; see `weighting`.
     """
     room = (1 - chance)[:, None]
     guess = chance[:, None]
     s = rate(ks, ns)
     t = rate(kt, nt)
-    present = (nt > 0) & (ns >= (_PAIR if estimator == "corrected" else 1))
+    enough = ns >= (_PAIR if estimator == "corrected" else 1)
+    planned = None if weights is None else Planned.of(weights, (nt > 0) & enough)
+    present = (nt > 0) & enough if planned is None else planned.counted & enough
     source = (s - guess) / room
     target = (t - guess) / room
     square = source**2
@@ -312,13 +351,19 @@ def slope_parts(
         denominator = square
     zero = np.zeros_like(t)
     source = np.where(present, source, zero)
+    numerator = np.where(present, source * target, zero)
+    power = source
+    if planned is not None:
+        numerator = planned.fill(np.where(planned.seen, numerator, zero))
+        # only replies that were seen have binomial noise, each as often as it counts
+        power = np.where(planned.seen, planned.weights * source, zero)
     return SlopeParts(
-        numerator=np.where(present, source * target, zero),
+        numerator=numerator,
         denominator=np.where(present, denominator, zero),
         square=np.where(present, square, zero),
         present=present,
         floor=BinomialFloor(
-            weight=source,
+            weight=power,
             slope=np.where(present, room * source, zero),
             intercept=np.where(present, guess + zero, zero),
             scale=room + zero,

@@ -24,6 +24,7 @@ from hatscore.stats.clusters import Clusters
 from hatscore.stats.counts import check_chance, check_counts, falling_moment, rate
 from hatscore.stats.estimate import Estimate, p_value
 from hatscore.stats.intervals import t_quantile
+from hatscore.stats.weighting import Planned, check_weights
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -74,6 +75,7 @@ def profile(
     *,
     groups: ArrayLike | None = None,
     chance: ArrayLike = 0.0,
+    weights: ArrayLike | None = None,
     confidence: float = 0.95,
 ) -> list[Profile]:
     """Return the noise-corrected quadratic profile of every target.
@@ -89,6 +91,9 @@ def profile(
         Cluster label per item, shape (items,); default every item is its own cluster.
     chance
         Guess rate, one number or shape (items,); rates become ``(rate - g) / (1 - g)``.
+    weights
+        Cells that a cell stands for, as for `hat_scores`. Without chance only the floor needs
+        them: all other terms of an item that the source never solved are zero.
     confidence
         Level of the intervals, in (0, 1).
 
@@ -114,10 +119,20 @@ def profile(
     clusters = Clusters.of(groups, len(ks))
     powers = _powers(ks, ns, guess)
     t = (rate(kt, nt) - guess[:, None]) / (1 - guess)[:, None]
-    present = (nt > 0) & (ns >= _HIGHEST)[:, None]
+    seen = (nt > 0) & (ns >= _HIGHEST)[:, None]
+    standing = check_weights(weights, nt)
+    planned = None if standing is None else Planned.of(standing, seen)
+    present = seen if planned is None else planned.counted & (ns >= _HIGHEST)[:, None]
+    products = [np.where(seen, x[:, None] * t, 0.0) for x in powers[:3]]
+    if planned is not None:
+        products = [planned.fill(x) for x in products]
+    # under a plan few items say what the target does where the source does nothing
+    n_floor = np.full(kt.shape[1], np.inf)
+    if planned is not None:
+        n_floor = np.where(planned.stratum.any(0), planned.standing(), np.inf)
     # shape (clusters, columns) for S**p and S**p T
     alone = [clusters.sum(np.where(present, x[:, None], 0.0)) for x in powers]
-    joint = [clusters.sum(np.where(present, x[:, None] * t, 0.0)) for x in powers[:3]]
+    joint = [clusters.sum(x) for x in products]
     return [
         _solve(
             [x[:, j] for x in alone],
@@ -125,6 +140,7 @@ def profile(
             clusters=clusters,
             n_items=int(present[:, j].sum()),
             confidence=confidence,
+            at_floor=n_floor[j],
         )
         for j in range(kt.shape[1])
     ]
@@ -150,6 +166,7 @@ def _solve(
     clusters: Clusters,
     n_items: int,
     confidence: float,
+    at_floor: float,
 ) -> Profile:
     line = _fit(alone, joint, _LINE)
     if n_items == 0 or line is None:
@@ -191,10 +208,12 @@ def _solve(
         )
 
     curvature = estimate(line, (0.0, 1.0), n_effective)
-    with_floor = _fit(alone, joint, _WITH_FLOOR)
-    if with_floor is None:
+    raised = _fit(alone, joint, _WITH_FLOOR) if at_floor else None
+    if raised is None:
         floor = Estimate.missing(
-            "source rates vary too little to tell a floor from a slope",
+            "source rates vary too little to tell a floor from a slope"
+            if at_floor
+            else "no target replies to items that the source never solved",
             estimator="profile",
             interval="delta",
             confidence=confidence,
@@ -202,7 +221,7 @@ def _solve(
         )
         floor_p = math.nan
     else:
-        floor = estimate(with_floor, (1.0, 0.0, 0.0), float(np.count_nonzero(alone[0])))
+        floor = estimate(raised, (1.0, 0.0, 0.0), min(at_floor, float(np.count_nonzero(alone[0]))))
         floor_p = _one_sided_p(floor)
     return Profile(
         slope=estimate(line, (1.0, 0.0), n_effective),
