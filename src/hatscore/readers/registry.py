@@ -11,6 +11,8 @@ formats and before the table reader, which takes nearly everything.
 
 from __future__ import annotations
 
+import sys
+from functools import lru_cache
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
@@ -271,6 +273,12 @@ def _names() -> list[str]:
 
 
 def _plug_ins() -> dict[str, EntryPoint]:
+    return _points(tuple(sys.path))
+
+
+@lru_cache(maxsize=4)
+def _points(_path: tuple[str, ...]) -> dict[str, EntryPoint]:
+    """Entry points by name; looking through all installed packages takes long, so only once."""
     found: dict[str, EntryPoint] = {}
     for point in sorted(entry_points(group=ENTRY_POINT_GROUP), key=lambda p: (p.name, p.value)):
         other = found.setdefault(point.name, point)
