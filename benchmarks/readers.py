@@ -32,7 +32,10 @@ RUNS = 3
 
 def main(names: list[str]) -> None:
     """Run the benchmarks named, all without a name."""
-    benchmarks: dict[str, Callable[[Path], None]] = {"inspect": inspect_logs}
+    benchmarks: dict[str, Callable[[Path], None]] = {
+        "inspect": inspect_logs,
+        "lm-eval": lm_eval_logs,
+    }
     for name in names or benchmarks:
         with tempfile.TemporaryDirectory() as folder:
             benchmarks[name](Path(folder))
@@ -135,6 +138,75 @@ def read_samples_df(path: str) -> dict[str, Any]:
     with measured() as result:
         frame = samples_df(path, quiet=True)
     return result | {"samples": len(frame), "correct": int((frame.score_match == "C").sum())}
+
+
+def lm_eval_logs(folder: Path) -> None:
+    """lm-evaluation-harness: the reader against `pandas.read_json` of the same files."""
+    in_process("write_lm_eval", str(folder))
+    megabytes = sum(one.stat().st_size for one in folder.rglob("*.jsonl")) / 1e6
+    found = {name: best(name, str(folder)) for name in ("read_lm_eval", "read_pandas")}
+    assert found["read_lm_eval"]["rows"] == found["read_pandas"]["rows"]  # noqa: S101
+    assert found["read_lm_eval"]["correct"] == found["read_pandas"]["correct"]  # noqa: S101
+    rows = found["read_lm_eval"]["rows"]
+    print(f"lm-evaluation-harness, 29 languages, {rows} rows, {megabytes:.0f} MB")
+    for name, label in (("read_lm_eval", "hatscore.read"), ("read_pandas", "pandas.read_json")):
+        seconds, memory = found[name]["seconds"], found[name]["megabytes"]
+        print(
+            f"    {label:16} {seconds:7.2f} s {rows / seconds:10.0f} rows/s "
+            f"{memory:7.0f} MB more at the peak"
+        )
+    ratio = found["read_pandas"]["seconds"] / found["read_lm_eval"]["seconds"]
+    print(f"    ratio {ratio:.1f}")
+
+
+def write_lm_eval(folder: str) -> None:
+    """Write rows as the harness does, of MMLU-ProX's size: 29 languages of 5,880 items."""
+    tags = "af ar bn cs de en es fr hi hu id it ja ko mr ne pt ru sr sw te th uk ur vi wo yo zh zu"
+    options = {f"option_{i}": "one of ten options " * 2 for i in range(10)}
+    prompt = "Question: which of these is it?\nAnswer: Let's think step by step. " * 12
+    path = Path(folder) / "org__model"
+    path.mkdir()
+    for language in tags.split():
+        name = f"samples_mmlu_prox_{language}_2026-01-01T00-00-00.000001.jsonl"
+        with (path / name).open("w", encoding="utf-8") as file:
+            for i in range(5_880):
+                row = {
+                    "doc_id": i,
+                    "doc": {"question_id": i, "question": f"Which is it? {i}", **options},
+                    "target": "ABCDEFGHIJ"[i % 10],
+                    "arguments": {"gen_args_0": {"arg_0": prompt, "arg_1": {"until": ["Q:"]}}},
+                    "resps": [["First this, then that. " * 10 + "The answer is (A)."]],
+                    "filtered_resps": ["A"],
+                    "filter": "custom-extract",
+                    "metrics": ["exact_match"],
+                    "doc_hash": "0" * 64,
+                    "prompt_hash": "0" * 64,
+                    "target_hash": "0" * 64,
+                    "exact_match": float(i % 10 == 0),
+                }
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def read_lm_eval(path: str) -> dict[str, Any]:
+    """Read with hatscore."""
+    from hatscore import read  # noqa: PLC0415
+    from hatscore.readers import lm_eval  # noqa: F401, PLC0415 - loaded before the clock runs
+
+    with measured() as result:
+        frame = read(path).frame
+    return result | {"rows": frame.height, "correct": int(frame["k"].sum())}
+
+
+def read_pandas(path: str) -> dict[str, Any]:
+    """Read with pandas, keeping of every file what a score needs."""
+    import pandas as pd  # noqa: PLC0415
+
+    with measured() as result:
+        frame = pd.concat(
+            pd.read_json(one, lines=True)[["doc_id", "target", "exact_match"]]
+            for one in sorted(Path(path).rglob("samples_*.jsonl"))
+        )
+    return result | {"rows": len(frame), "correct": int(frame.exact_match.sum())}
 
 
 class measured:  # noqa: N801 - used as a function

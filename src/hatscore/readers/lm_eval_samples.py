@@ -31,6 +31,7 @@ _OWN = frozenset(
 ID_FIELDS = (
     "id", "question_id", "qid", "q_id", "sample_id", "idx", "ind", "uid", "item_id", "example_id"
 )  # fmt: skip
+_decode = json.JSONDecoder().decode
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _NUMBER = re.compile(r"[-\u2212+]?\d[\d., \u00a0\u202f]*")
 _LETTER = re.compile(r"\(?([A-Z])\)?\.?")
@@ -159,24 +160,15 @@ def read_samples(
             for number, line in enumerate(lines, start=1):
                 if not line.strip():
                     continue
-                where = f"{file.path}:{number}"
-                row = _parse(line, where)
-                item = (
-                    _field(row, item_field, where)
-                    if item_field
-                    else as_text(row["doc_id"], what="doc_id", where=where)
-                )
-                samples.filters.append(_filter(row, file, rows_of[item], where))
-                rows_of[item] += 1
-                samples.items.append(item)
+                try:
+                    row = _parse(line)
+                    _add_keys(samples, row, rows_of, item_field, language_field)
+                    _add_metrics(samples, row)
+                    _add_doc(samples, row)
+                    _add_replies(samples, row, kind)
+                except InputError as err:
+                    raise ReaderError(f"{file.path}:{number}: {err}") from err
                 samples.lines.append(number)
-                samples.languages.append(
-                    _field(row, language_field, where) if language_field else ""
-                )
-                samples.golds.append(neutral_gold(row.get("target")))
-                _add_metrics(samples, row)
-                _add_doc(samples, row)
-                _add_replies(samples, row, kind, where)
     except OSError as err:
         raise ReaderError(f"{file.path}: cannot be read: {err}") from err
     if not samples.items:
@@ -184,51 +176,68 @@ def read_samples(
     return samples
 
 
-def _parse(line: bytes, where: str) -> dict[str, Any]:
+def _parse(line: bytes) -> dict[str, Any]:
     try:
-        row = json.loads(line)
+        row = _decode(line.decode())
     except (ValueError, RecursionError) as err:
-        raise ReaderError(f"{where}: no JSON, the line is damaged or cut off: {err}") from err
+        raise ReaderError(f"no JSON, the line is damaged or cut off: {err}") from err
     if not isinstance(row, dict) or "doc_id" not in row:
-        raise ReaderError(f"{where}: a row of lm-evaluation-harness has a doc_id, this has none")
+        raise ReaderError("a row of lm-evaluation-harness has a doc_id, this has none")
     if row["doc_id"] is None:
-        raise ReaderError(f"{where}: doc_id is empty")
+        raise ReaderError("doc_id is empty")
     return row
 
 
-def _field(row: dict[str, Any], name: str, where: str) -> str:
+def _add_keys(
+    samples: Samples,
+    row: dict[str, Any],
+    rows_of: Counter[str],
+    item_field: str | None,
+    language_field: str | None,
+) -> None:
+    item = _field(row, item_field) if item_field else as_text(row["doc_id"], what="doc_id")
+    samples.filters.append(_filter(row, samples.file, rows_of[item]))
+    rows_of[item] += 1
+    samples.items.append(item)
+    samples.languages.append(_field(row, language_field) if language_field else "")
+    samples.golds.append(neutral_gold(row.get("target")))
+
+
+def _field(row: dict[str, Any], name: str) -> str:
     doc = row.get("doc")
     value = doc.get(name) if isinstance(doc, dict) else None
     if value is None or isinstance(value, (dict, list)):
         has = ", ".join(doc) if isinstance(doc, dict) else "no fields"
-        raise ReaderError(f"{where}: the item has no field {name!r} with one value; it has {has}")
-    return as_text(value, what=name, where=where)
+        raise ReaderError(f"the item has no field {name!r} with one value; it has {has}")
+    return as_text(value, what=name)
 
 
-def _filter(row: dict[str, Any], file: SampleFile, before: int, where: str) -> str:
+def _filter(row: dict[str, Any], file: SampleFile, before: int) -> str:
     """Name the row's filter; older versions only write the rows of all filters one by one."""
     name = row.get("filter")
     if name is not None:
-        return as_text(name, what="filter", where=where)
+        return as_text(name, what="filter")
     if before < len(file.filters):
         return file.filters[before]
     raise ReaderError(
-        f"{where}: doc_id {row['doc_id']} comes {before + 1} times, but the task has "
+        f"doc_id {row['doc_id']} comes {before + 1} times, but the task has "
         f"{len(file.filters)} filters; two runs were written into one file, or rows are repeated"
     )
 
 
 def _add_metrics(samples: Samples, row: dict[str, Any]) -> None:
     done = len(samples.items) - 1
-    for name, value in row.items():
-        number = None if name in _OWN else as_number(value)
+    named = row.get("metrics")
+    for name in named if isinstance(named, list) else row.keys() - _OWN:
+        number = as_number(row.get(name)) if isinstance(name, str) else None
         if number is None:
             continue
         column = samples.metrics.get(name)
         if column is None:
             column = samples.metrics[name] = array("d")
-        column.extend([math.nan] * (done - len(column)))
-        column.append(number)
+        if len(column) <= done:
+            column.extend([math.nan] * (done - len(column)))
+            column.append(number)
 
 
 def _add_doc(samples: Samples, row: dict[str, Any]) -> None:
@@ -238,7 +247,8 @@ def _add_doc(samples: Samples, row: dict[str, Any]) -> None:
     if not isinstance(doc, dict):
         return
     done = len(samples.items) - 1
-    for name in ID_FIELDS:
+    # only what the first row has can number them all
+    for name in samples.ids if done else ID_FIELDS:
         value = doc.get(name)
         # a field that some rows lack numbers nothing
         if value is not None and isinstance(value, (str, int, float)):
@@ -247,7 +257,7 @@ def _add_doc(samples: Samples, row: dict[str, Any]) -> None:
                 column.append(hash(value))
 
 
-def _add_replies(samples: Samples, row: dict[str, Any], kind: str | None, where: str) -> None:
+def _add_replies(samples: Samples, row: dict[str, Any], kind: str | None) -> None:
     resps = row.get("resps")
     asked = resps if isinstance(resps, list) else []
     replies = asked[0] if asked and isinstance(asked[0], list) else []
@@ -261,9 +271,9 @@ def _add_replies(samples: Samples, row: dict[str, Any], kind: str | None, where:
     if kind is None:
         return
     if len(asked) != 1 or not texts or len(texts) < len(replies):
-        raise ReaderError(f"{where}: resps must hold one list of texts, to grade all of them")
-    gold = _gold(row, kind, where)
-    ended = Counter(_status(text, gold, where) for text in texts)
+        raise ReaderError("resps must hold one list of texts, to grade all of them")
+    gold = _gold(row, kind)
+    ended = Counter(grade(Reply(text), gold).status for text in texts)
     samples.right.append(ended.pop("correct", 0))
     samples.graded.append(len(texts))
     ended.pop("wrong", None)
@@ -271,17 +281,10 @@ def _add_replies(samples: Samples, row: dict[str, Any], kind: str | None, where:
         samples.statuses[status][len(samples.items) - 1] = count
 
 
-def _status(text: str, gold: Gold, where: str) -> str:
-    try:
-        return grade(Reply(text), gold).status
-    except InputError as err:
-        raise ReaderError(f"{where}: {err}") from err
-
-
-def _gold(row: dict[str, Any], kind: str, where: str) -> Gold:
+def _gold(row: dict[str, Any], kind: str) -> Gold:
     value = neutral_gold(row.get("target"))
     if value is None:
-        raise ReaderError(f"{where}: expected a {kind} as target, got {row.get('target')!r}")
+        raise ReaderError(f"expected a {kind} as target, got {row.get('target')!r}")
     return _GOLDS[kind](row, value)
 
 

@@ -27,7 +27,7 @@ def as_number(value: Any) -> float | None:
         return math.inf
 
 
-def as_text(value: Any, *, what: str, where: str) -> str:
+def as_text(value: Any, *, what: str, where: str = "") -> str:
     """Return a text or number as text.
 
     Raises
@@ -39,8 +39,10 @@ def as_text(value: Any, *, what: str, where: str) -> str:
         text = str(value)
         if text.isascii() or text.encode("utf-8", "replace").decode("utf-8") == text:
             return text
-        raise ReaderError(f"{where}: {what} holds a broken character: {text!r}")
-    raise ReaderError(f"{where}: {what} must be a text or a number, got {type(value).__name__}")
+        raise ReaderError(f"{where}{': ' * bool(where)}{what} holds a broken character: {text!r}")
+    raise ReaderError(
+        f"{where}{': ' * bool(where)}{what} must be a text or a number, got {type(value).__name__}"
+    )
 
 
 def choose_score(
