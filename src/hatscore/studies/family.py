@@ -1,0 +1,125 @@
+"""Whether models of one size differ by family, paired on the items that both answered."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from hatscore.stats import difference
+from hatscore.stats.estimate import p_value
+from hatscore.studies.result import (
+    Analysis,
+    Figure,
+    Finding,
+    between,
+    cannot_tell,
+    effect_row,
+    verdict_of,
+    with_q,
+)
+
+if TYPE_CHECKING:
+    from hatscore.studies.material import Material
+
+__all__ = ["COMPARABLE", "family"]
+
+QUESTION = "Do families differ in HAT at comparable size?"
+COMPARABLE = 1.5
+"""Largest ratio of total parameters at which two models count as of one size."""
+
+
+def family(material: Material, *, ratio: float = COMPARABLE) -> Analysis:
+    """Return paired differences of models of different families within `ratio` of size."""
+    sized = [
+        m
+        for m in material.models
+        if (f := material.facts.get(m))
+        and not f.variant_of
+        and f.parameters_total is not None
+        and f.family
+    ]
+    families = {material.facts[m].family for m in sized}
+    notes = []
+    if lost := [m for m in material.models if m not in sized]:
+        notes.append(f"without size or family, or further settings of a model: {', '.join(lost)}")
+    pairs = [
+        (a, b)
+        for a, b in combinations(sized, 2)
+        if material.facts[a].family != material.facts[b].family and _ratio(material, a, b) <= ratio
+    ]
+    if not pairs:
+        return cannot_tell(
+            "family",
+            QUESTION,
+            f"no two of the {len(sized)} models of known size are of different families and within "
+            f"a factor of {ratio:g} in parameters ({len(families)} families)",
+            notes,
+        )
+    rows: list[dict[str, Any]] = []
+    for scope in material.scopes:
+        members = material.members(scope)
+        for a, b in pairs:
+            if a not in members or b not in members:
+                continue
+            gap = difference(
+                material.score(a, scope, "HAT"),
+                material.score(b, scope, "HAT"),
+                confidence=material.confidence,
+            )
+            rows.append(
+                {
+                    "benchmark": scope,
+                    "first": a,
+                    "second": b,
+                    "families": f"{material.facts[a].family} - {material.facts[b].family}",
+                    "size_ratio": _ratio(material, a, b),
+                    **effect_row(gap, p_value(gap)),
+                }
+            )
+    if not rows:
+        return cannot_tell(
+            "family", QUESTION, "models of comparable size share no benchmark", notes
+        )
+    table, discovery = with_q(pl.DataFrame(rows, infer_schema_length=None))
+    notes.append(
+        "Differences are of these two models, over other items: what two models show is not "
+        "what two families are."
+    )
+    if discovery:
+        notes.append(discovery)
+    return Analysis("family", QUESTION, table, tuple(_say(table)), _figure(table), tuple(notes))
+
+
+def _ratio(material: Material, a: str, b: str) -> float:
+    sizes = [material.facts[m].parameters_total or math.nan for m in (a, b)]
+    return max(sizes) / min(sizes)
+
+
+def _say(table: pl.DataFrame) -> list[Finding]:
+    found = []
+    last = table["benchmark"][-1]
+    for row in table.filter(pl.col("benchmark") == last).iter_rows(named=True):
+        shown = between(row["value"], row["low"], row["high"], sign=True)
+        verdict = verdict_of(row["low"], row["high"])
+        text = f"{last}: {row['first']} minus {row['second']}: HAT {shown}"
+        if verdict == "shown" and not row["q"] < 0.05:  # noqa: PLR2004 - the usual level
+            verdict, text = "not shown", f"{text}; not when all pairs are read together"
+        elif verdict == "not shown":
+            text += "; which of them transfers better is open"
+        found.append(Finding(verdict, f"{text}."))
+    return found
+
+
+def _figure(table: pl.DataFrame) -> Figure:
+    points = table.select(
+        panel="benchmark",
+        series=pl.lit(""),
+        label=pl.format("{} - {}", "first", "second"),
+        y="value",
+        low="low",
+        high="high",
+    )
+    return Figure(points, x_label="", y_label="difference in HAT", reference=0.0)

@@ -1,0 +1,206 @@
+"""What every analysis works on: scores that may be compared, and what is known of the models."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from hatscore.errors import InputError
+from hatscore.outcomes import Outcomes
+from hatscore.scoring import MACRO, measurements
+from hatscore.stats import Estimate, mean
+from hatscore.studies.effects import scoped
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from hatscore.models import Model, Registry
+    from hatscore.scoring import Measurement
+
+__all__ = ["Material", "gather"]
+
+_SHOWN = 6
+
+
+@dataclass(frozen=True)
+class Material:
+    """Scored outcomes of several models on the same languages.
+
+    Attributes
+    ----------
+    outcomes
+        The table behind it.
+    scores
+        By (model, benchmark, language); clusters of items are labelled with their benchmark.
+    facts
+        Registry entry per model; absent where there is none.
+    confidence
+        Level of all intervals.
+    notes
+        What was left out to compare like with like, in words.
+    """
+
+    outcomes: Outcomes
+    scores: Mapping[tuple[str, str, str], Mapping[str, Estimate]]
+    facts: Mapping[str, Model]
+    confidence: float
+    notes: tuple[str, ...] = ()
+    _pooled: dict[tuple[str, str], Estimate] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def models(self) -> tuple[str, ...]:
+        """Names, in order of first appearance."""
+        return tuple(dict.fromkeys(m for m, _, _ in self.scores))
+
+    @cached_property
+    def benchmarks(self) -> tuple[str, ...]:
+        """Names, in order of first appearance."""
+        return tuple(dict.fromkeys(b for _, b, _ in self.scores))
+
+    @cached_property
+    def hat(self) -> str:
+        """``hat``, or ``hat_plugin`` where some model has no corrected slope anywhere."""
+        lost = {
+            m
+            for m in self.models
+            if all(math.isnan(self.scores[key]["hat"].value) for key in self.scores if key[0] == m)
+        }
+        return "hat_plugin" if lost else "hat"
+
+    def languages(self, benchmark: str) -> tuple[str, ...]:
+        """Return the target languages that all models share on a benchmark, sorted."""
+        return tuple(sorted({x for _, b, x in self.scores if b == benchmark and x != MACRO}))
+
+    def on(self, benchmark: str) -> tuple[str, ...]:
+        """Return the models that have the benchmark."""
+        return tuple(m for m in self.models if (m, benchmark, MACRO) in self.scores)
+
+    def of(self, model: str, benchmark: str, language: str, name: str) -> Estimate:
+        """Return a score; `name` ``HAT`` stands for `hat`."""
+        return self.scores[model, benchmark, language][self.hat if name == "HAT" else name]
+
+    def macro(self, model: str, benchmark: str, name: str) -> Estimate:
+        """Return the mean over languages."""
+        return self.of(model, benchmark, MACRO, name)
+
+    def pooled(self, model: str, name: str) -> Estimate:
+        """Return the mean of the macro scores over benchmarks."""
+        key = (model, name)
+        if key not in self._pooled:
+            parts = [
+                self.macro(model, b, name)
+                for b in self.benchmarks
+                if (model, b, MACRO) in self.scores
+            ]
+            self._pooled[key] = mean(parts, confidence=self.confidence)
+        return self._pooled[key]
+
+    @cached_property
+    def complete(self) -> tuple[str, ...]:
+        """Models that have every benchmark: only their pooled means compare."""
+        return tuple(m for m in self.models if all(m in self.on(b) for b in self.benchmarks))
+
+    @cached_property
+    def scopes(self) -> tuple[str, ...]:
+        """Benchmarks, and ``all`` for their mean where there are several."""
+        return (*self.benchmarks, *(["all"] if len(self.benchmarks) > 1 else []))
+
+    def score(self, model: str, scope: str, name: str) -> Estimate:
+        """Return the macro score on one benchmark, or the mean over them with ``all``."""
+        return self.pooled(model, name) if scope == "all" else self.macro(model, scope, name)
+
+    def members(self, scope: str) -> tuple[str, ...]:
+        """Return the models that have the scope."""
+        return self.complete if scope == "all" else self.on(scope)
+
+
+def gather(outcomes: Outcomes, registry: Registry, *, confidence: float = 0.95) -> Material:
+    """Score outcomes and put beside them what the registry knows.
+
+    Where models have different languages on a benchmark only the common ones are kept, and a
+    note names the others.
+
+    Parameters
+    ----------
+    outcomes
+        The canonical table of all models.
+    registry
+        From `hatscore.models.load_models`.
+    confidence
+        Level of all intervals, in (0, 1).
+
+    Raises
+    ------
+    InputError
+        Nothing to score, or models without a language in common on a benchmark.
+    """
+    kept, notes = _common_languages(outcomes)
+    found = measurements(kept, confidence=confidence)
+    if not found:
+        raise InputError("a study needs outcomes of at least one target language; there are none")
+    names = dict.fromkeys(m.model for m in found)
+    facts = {name: entry for name in names if (entry := registry.find(name)) is not None}
+    return Material(
+        outcomes=kept,
+        scores=_scores(found),
+        facts=facts,
+        confidence=confidence,
+        notes=tuple(notes),
+    )
+
+
+def _scores(found: Sequence[Measurement]) -> dict[tuple[str, str, str], dict[str, Estimate]]:
+    return {
+        (m.model, m.benchmark, m.language): {
+            name: scoped(e, m.benchmark) for name, e in m.scores.items()
+        }
+        for m in found
+    }
+
+
+def _common_languages(outcomes: Outcomes) -> tuple[Outcomes, list[str]]:
+    targets = outcomes.frame.filter(
+        (pl.col("language") != pl.col("source_language")) & (pl.col("n") > 0)
+    )
+    have = targets.group_by(["benchmark", "model"], maintain_order=True).agg(
+        pl.col("language").unique().sort()
+    )
+    notes, drop = [], []
+    for (benchmark,), part in have.group_by(["benchmark"], maintain_order=True):
+        sets = {m: set(x) for m, x in zip(part["model"], part["language"], strict=True)}
+        common, every = set.intersection(*sets.values()), set.union(*sets.values())
+        if not common:
+            raise InputError(
+                f"the models have no language of {benchmark} in common: "
+                + "; ".join(f"{m} has {_few(x)}" for m, x in sets.items())
+            )
+        if common != every:
+            extra = sorted(every - common)
+            drop += [(str(benchmark), language) for language in extra]
+            notes.append(
+                f"{benchmark}: only the {len(common)} languages that all models have are compared; "
+                f"left out: {_few(extra)}"
+            )
+    if not drop:
+        return outcomes, notes
+    lost = pl.DataFrame(drop, schema=["benchmark", "language"], orient="row")
+    is_target = pl.col("language") != pl.col("source_language")
+    frame = pl.concat(
+        [
+            outcomes.frame.filter(~is_target),
+            outcomes.frame.filter(is_target).join(
+                lost, on=["benchmark", "language"], how="anti", maintain_order="left"
+            ),
+        ]
+    )
+    return Outcomes(frame, outcomes.excluded, outcomes.notes), notes
+
+
+def _few(names: Sequence[str] | set[str]) -> str:
+    listed = sorted(names)
+    more = f" and {len(listed) - _SHOWN} more" if len(listed) > _SHOWN else ""
+    return ", ".join(listed[:_SHOWN]) + more

@@ -1,0 +1,336 @@
+"""Whether transfer depends on script, family, speakers or resources of the target.
+
+Script and family are compared with those of the *item's* source, so benchmarks whose source
+differs by item are handled by (source, target) pairs. Differences have two uncertainties: over
+*items*, for these languages, and over *languages*, from the scatter of languages that share the
+trait. Few languages make the second one wide whatever the number of items.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from hatscore.stats import Estimate, difference, hat_score, hat_scores, mean
+from hatscore.stats.estimate import p_value
+from hatscore.studies.covariates import articles, family_of, script_of, speakers
+from hatscore.studies.effects import fit, over_units, scoped
+from hatscore.studies.result import (
+    Analysis,
+    Figure,
+    Finding,
+    between,
+    cannot_tell,
+    effect_row,
+    line_row,
+    verdict_of,
+    with_q,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from hatscore.outcomes import Aligned
+    from hatscore.studies.material import Material
+
+__all__ = ["pair_scores", "script", "trait_difference"]
+
+QUESTION = "Do targets in another script, of another family or with fewer resources transfer worse?"
+ALL = "mean over models"
+_TRAITS: tuple[tuple[str, Callable[[str], str]], ...] = (
+    ("script", script_of),
+    ("family", family_of),
+)
+_SIZES: tuple[tuple[str, Callable[[str], float]], ...] = (
+    ("log10 speakers", speakers),
+    ("log10 articles", articles),
+)
+_PERMUTATIONS = 2000
+_FEWEST = 4
+
+
+def script(material: Material) -> Analysis:
+    """Return differences by script and family, and trends over speakers and resources."""
+    rows: list[dict[str, Any]] = []
+    notes: list[str] = []
+    for benchmark in material.benchmarks:
+        blocks = [b for b in material.outcomes.aligned() if b.benchmark == benchmark]
+        several = len({s for b in blocks for s in b.source_languages}) > 1
+        pairs = _mean_pairs(material, blocks) if several else {}
+        for trait, of in _TRAITS:
+            rows += _trait_rows(material, blocks, trait, of, pairs)
+        if not several:
+            rows += _language_rows(material, benchmark, str(blocks[0].source_languages[0]))
+        unknown = [x for x in material.languages(benchmark) if not (script_of(x) and family_of(x))]
+        if unknown:
+            notes.append(f"{benchmark}: script or family not known: {', '.join(unknown)}")
+    if not rows:
+        return cannot_tell(
+            "script",
+            QUESTION,
+            "all targets are alike in script and family, or too few to compare",
+            notes,
+        )
+    table, discovery = with_q(pl.DataFrame(rows, infer_schema_length=None))
+    notes.append(
+        "differences: other than the source minus the same as the source. low and high of lines "
+        "over languages are over other languages; items_low and items_high these languages, other "
+        "items."
+    )
+    notes.append(
+        "Script, family and resources go together: a difference by one may be one by another. "
+        "`jointly` has all that these languages can tell apart."
+    )
+    if discovery:
+        notes.append(discovery)
+    return Analysis("script", QUESTION, table, tuple(_say(table)), _figure(table), tuple(notes))
+
+
+def trait_difference(
+    block: Aligned, of: Callable[[str], str], *, estimator: str, confidence: float
+) -> tuple[Estimate, Estimate] | None:
+    """Return HAT over cells whose target has another trait than the item's source, and the same.
+
+    Parameters
+    ----------
+    block
+        One model on one benchmark.
+    of
+        The trait of a language; empty where it is not known: such cells are left out.
+    estimator, confidence
+        As for `hat_score`.
+
+    Returns
+    -------
+    tuple of Estimate or None
+        None where all cells are of one kind. Cells of all targets are pooled and clustered by
+        the items' groups, so their difference is paired.
+    """
+    source = [of(str(s)) for s in block.source_languages]
+    target = [of(x) for x in block.languages]
+    known = np.array([[bool(s and t) for t in target] for s in source])
+    same = np.array([[s == t for t in target] for s in source])
+    present = (block.n_target > 0) & (block.n_source > 0)[:, None] & known
+    found = []
+    for mask in (present & ~same, present & same):
+        i, j = np.nonzero(mask)
+        if not len(i):
+            return None
+        found.append(_score(block, i, j, estimator, confidence))
+    return found[0], found[1]
+
+
+def pair_scores(
+    block: Aligned, *, estimator: str, confidence: float
+) -> dict[tuple[str, str], Estimate]:
+    """Return HAT per (source language, target language)."""
+    found = {}
+    for source in dict.fromkeys(map(str, block.source_languages)):
+        at = np.nonzero((block.source_languages == source) & (block.n_source > 0))[0]
+        columns = hat_scores(
+            block.k_source[at],
+            block.n_source[at],
+            block.k_target[at],
+            block.n_target[at],
+            estimator="plugin" if estimator == "hat_plugin" else "corrected",
+            groups=block.groups[at],
+            confidence=confidence,
+        )
+        for target, e in zip(block.languages, columns, strict=True):
+            if math.isfinite(e.value):
+                found[source, target] = scoped(e, block.benchmark)
+    return found
+
+
+def _score(
+    block: Aligned, i: NDArray[np.intp], j: NDArray[np.intp], estimator: str, confidence: float
+) -> Estimate:
+    e = hat_score(
+        block.k_source[i],
+        block.n_source[i],
+        block.k_target[i, j],
+        block.n_target[i, j],
+        estimator="plugin" if estimator == "hat_plugin" else "corrected",
+        groups=block.groups[i],
+        confidence=confidence,
+    )
+    return scoped(e, block.benchmark)
+
+
+def _trait_rows(
+    material: Material,
+    blocks: list[Aligned],
+    trait: str,
+    of: Callable[[str], str],
+    pairs: dict[tuple[str, str], float],
+) -> list[dict[str, Any]]:
+    gaps: dict[str, Estimate] = {}
+    for block in blocks:
+        both = trait_difference(block, of, estimator=material.hat, confidence=material.confidence)
+        if both is not None:
+            gaps[block.model] = difference(*both, confidence=material.confidence)
+    known = {m: g for m, g in gaps.items() if math.isfinite(g.value)}
+    if not known:
+        return []
+    head = {"benchmark": blocks[0].benchmark, "trait": trait, "effect": "other - same"}
+    over = over_units(list(known.values()), confidence=material.confidence)
+    shown = [(ALL, over), *known.items()] if len(known) > 1 else list(known.items())
+    rows: list[dict[str, Any]] = []
+    for model, gap in shown:
+        row = {**head, "model": model, **effect_row(gap, p_value(gap))}
+        row["items_low"], row["items_high"] = gap.low, gap.high
+        rows.append(row)
+    if pairs:
+        rows[0]["p_languages"] = _permuted(pairs, of)
+    return rows
+
+
+def _language_rows(material: Material, benchmark: str, source: str) -> list[dict[str, Any]]:
+    """Fit lines over languages to the mean of HAT over models, for a single source language."""
+    models = material.on(benchmark)
+    scores: dict[str, Estimate] = {}
+    for x in material.languages(benchmark):
+        of_models = [material.of(m, benchmark, x, "HAT") for m in models]
+        e = mean([s for s in of_models if math.isfinite(s.value)] or of_models)
+        if math.isfinite(e.value):
+            scores[x] = e
+    columns: dict[str, dict[str, float]] = {}
+    for trait, of in _TRAITS:
+        mine = of(source)
+        columns[f"other {trait}"] = {
+            x: math.nan if not (of(x) and mine) else float(of(x) != mine) for x in scores
+        }
+    for name, size in _SIZES:
+        columns[name] = {x: math.log10(size(x)) for x in scores}
+    rows = []
+    usable = {}
+    for name, values in columns.items():
+        at = [x for x in scores if math.isfinite(values[x])]
+        if len(at) < _FEWEST or np.ptp([values[x] for x in at]) == 0:
+            continue
+        usable[name] = values
+        (line,) = fit(
+            {name: [values[x] for x in at]},
+            [scores[x] for x in at],
+            confidence=material.confidence,
+        )
+        rows.append(_line(benchmark, name, "over languages", line))
+    at = [x for x in scores if all(math.isfinite(v[x]) for v in usable.values())]
+    if len(usable) > 1 and len(at) >= len(usable) + _FEWEST:
+        lines = fit(
+            {name: [v[x] for x in at] for name, v in usable.items()},
+            [scores[x] for x in at],
+            confidence=material.confidence,
+        )
+        rows += [
+            _line(benchmark, line.name, "jointly", line)
+            for line in lines
+            if math.isfinite(line.value)
+        ]
+    return rows
+
+
+def _line(benchmark: str, name: str, effect: str, line: Any) -> dict[str, Any]:
+    return {
+        "benchmark": benchmark,
+        "trait": name,
+        "effect": effect,
+        "model": ALL,
+        **line_row(line),
+    }
+
+
+def _mean_pairs(material: Material, blocks: list[Aligned]) -> dict[tuple[str, str], float]:
+    """Return HAT per (source, target), averaged over the models that have it."""
+    sums: dict[tuple[str, str], list[float]] = {}
+    for block in blocks:
+        found = pair_scores(block, estimator=material.hat, confidence=material.confidence)
+        for pair, e in found.items():
+            sums.setdefault(pair, []).append(e.value)
+    return {pair: float(np.mean(values)) for pair, values in sums.items()}
+
+
+def _permuted(pairs: dict[tuple[str, str], float], of: Callable[[str], str]) -> float:
+    """Return p over languages: traits dealt anew to languages, pairs kept."""
+    known = {pair: v for pair, v in pairs.items() if of(pair[0]) and of(pair[1])}
+    if not known:
+        return math.nan
+    names = sorted({x for pair in known for x in pair})
+    where = {x: i for i, x in enumerate(names)}
+    s = np.array([where[a] for a, _ in known])
+    t = np.array([where[b] for _, b in known])
+    values = np.array(list(known.values()))
+    codes = np.unique([of(x) for x in names], return_inverse=True)[1]
+    rng = np.random.default_rng(0)
+
+    def gap(code: NDArray[np.intp]) -> float:
+        same = code[s] == code[t]
+        if same.all() or not same.any():
+            return 0.0
+        return abs(float(values[~same].mean() - values[same].mean()))
+
+    seen = gap(codes) - 1e-12
+    as_large = sum(gap(rng.permutation(codes)) >= seen for _ in range(_PERMUTATIONS))
+    return (as_large + 1) / (_PERMUTATIONS + 1)
+
+
+def _say(table: pl.DataFrame) -> list[Finding]:
+    found = []
+    rows = table.to_dicts()
+    for row in rows:
+        if row["effect"] != "other - same" or (row["model"] != ALL and _has_all(rows, row)):
+            continue
+        b, trait = row["benchmark"], row["trait"]
+        shown = between(row["value"], row["low"], row["high"], sign=True)
+        text = (
+            f"{b}: targets of another {trait} than their source minus those of the same: "
+            f"HAT {shown} for these languages and other items"
+        )
+        over = [
+            r
+            for r in rows
+            if (r["benchmark"], r["trait"], r["effect"]) == (b, f"other {trait}", "over languages")
+        ]
+        verdict = verdict_of(row["low"], row["high"])
+        p_languages = row.get("p_languages")
+        if over and not math.isnan(over[0]["low"]):
+            verdict = verdict_of(over[0]["low"], over[0]["high"])
+            text += f", [{over[0]['low']:+.3f}, {over[0]['high']:+.3f}] over other languages"
+        elif p_languages is not None:
+            verdict = "shown" if p_languages < 0.05 else "not shown"  # noqa: PLR2004 - usual level
+            text += f"; dealing every {trait} anew to the languages gives p = {p_languages:.3f}"
+        elif verdict == "shown":
+            verdict = "described"
+            text += "; too few languages to say it of others"
+        if verdict == "not shown":
+            text += "; whether it is the trait or these languages is open"
+        found.append(Finding(verdict, f"{text}."))
+    for row in rows:
+        if row["effect"] == "over languages" and row["trait"].startswith("log10"):
+            shown = between(row["value"], row["low"], row["high"], sign=True)
+            found.append(
+                Finding(
+                    verdict_of(row["low"], row["high"]),
+                    f"{row['benchmark']}: HAT changes by {shown} per tenfold "
+                    f"{row['trait'].removeprefix('log10 ')} over {row['n']} languages.",
+                )
+            )
+    return found
+
+
+def _has_all(rows: list[dict[str, Any]], row: dict[str, Any]) -> bool:
+    key = (row["benchmark"], row["trait"], row["effect"])
+    return any(r["model"] == ALL and (r["benchmark"], r["trait"], r["effect"]) == key for r in rows)
+
+
+def _figure(table: pl.DataFrame) -> Figure:
+    shown = table.filter((pl.col("effect") == "other - same") & (pl.col("trait") == "script"))
+    points = shown.select(
+        panel="benchmark", series=pl.lit(""), label="model", y="value", low="low", high="high"
+    )
+    return Figure(points, x_label="", y_label="HAT, other script minus same", reference=0.0)

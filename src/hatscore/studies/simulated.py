@@ -1,0 +1,373 @@
+"""A study whose truth is known: configurations with given sizes, dates, slopes and effects.
+
+Item j of a benchmark has a difficulty z_j that all models share. Model i solves it in the source
+with probability ``S_ij = expit(ability_i - z_j - own_ij)`` and in target l with probability
+``T_ijl = m_il S_ij + k m_il S_ij (1 - m_il S_ij) e_ijl``, where e lies in (-1, 1) with mean 0 and
+half of it is shared between models. So E[T | S] = m_il S exactly, and HAT is m_il.
+
+``m_il = base + closed + size log10(P_i / 10) + time (year_i - 2025.5) + thinking_i + script_l
++ u_i + v_l`` with normal u (models; settings of one model share it) and v (languages).
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+from scipy.special import expit
+
+from hatscore.errors import InputError
+from hatscore.outcomes import Outcomes
+from hatscore.studies.covariates import script_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from hatscore.models import Model, Registry
+
+    Floats = NDArray[np.float64]
+
+__all__ = [
+    "NOTHING",
+    "PAPER",
+    "Effects",
+    "Layout",
+    "SimulatedStudy",
+    "simulate_study",
+    "source_law",
+]
+
+_BASE = 0.72
+_KNOT = 2025.5
+_DIFFICULTY, _OWN, _SPREAD = 1.5, 0.5, 0.8
+_LANGUAGES = ("bn", "de", "es", "fr", "ja", "ru", "sw", "te", "th", "zh")
+_THINKS = ("dynamic", "on", "high", "medium")
+
+
+@dataclass(frozen=True, slots=True)
+class Effects:
+    """What is true of the models.
+
+    Attributes
+    ----------
+    size, time
+        Change of HAT per tenfold total parameters and per year.
+    closed
+        Change of HAT of models whose size is not published.
+    thinking
+        Change of HAT of settings that think over those that do not.
+    script
+        Change of HAT of targets in another script than the source.
+    model_sd, language_sd
+        Spread of models and languages around this.
+    ability_size, ability_time, ability_closed, ability_thinking
+        The same for the source, in logits.
+    ability_sd
+        Spread of abilities, in logits.
+    tokens
+        Ratio of target to source tokens.
+    """
+
+    size: float = 0.04
+    time: float = 0.03
+    closed: float = 0.06
+    thinking: float = 0.03
+    script: float = -0.05
+    model_sd: float = 0.02
+    language_sd: float = 0.02
+    ability_size: float = 1.1
+    ability_time: float = 0.4
+    ability_closed: float = 1.5
+    ability_thinking: float = 0.5
+    ability_sd: float = 0.3
+    tokens: float = 1.12
+
+
+PAPER = Effects()
+"""Effects of the size that the paper speaks of."""
+
+NOTHING = Effects(
+    size=0.0, time=0.0, closed=0.0, thinking=0.0, script=0.0, tokens=1.0,
+)  # fmt: skip
+"""Sources differ as in `PAPER`, transfer depends on nothing: every test should be silent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """What is asked.
+
+    Attributes
+    ----------
+    benchmarks
+        Names of benchmarks with English as the source.
+    by_item
+        Name of a benchmark whose items have their sources in turn among the languages; empty for
+        none.
+    languages
+        Targets.
+    n_items, n_replies
+        Items per benchmark, replies per item and language.
+    """
+
+    benchmarks: tuple[str, ...] = ("reasoning", "knowledge")
+    by_item: str = "closed-book"
+    languages: tuple[str, ...] = _LANGUAGES
+    n_items: int = 250
+    n_replies: int = 10
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedStudy:
+    """Outcomes and the truth behind them.
+
+    Attributes
+    ----------
+    outcomes
+        As a reader would give them.
+    names
+        Models, in the order of the arrays.
+    hat
+        True HAT by benchmark, shape (models, languages).
+    slopes
+        The same by source, shape (models, sources, languages); one source, or all languages.
+    ability
+        Of the models in the source, in logits, shape (models,).
+    source
+        True source accuracy over all possible items, shape (models,).
+    target
+        True target accuracy by benchmark, shape (models, languages).
+    effects, layout
+        What was asked for.
+    """
+
+    outcomes: Outcomes
+    names: tuple[str, ...]
+    hat: Mapping[str, Floats]
+    slopes: Mapping[str, Floats]
+    ability: Floats
+    source: Floats
+    target: Mapping[str, Floats]
+    effects: Effects
+    layout: Layout
+
+
+def simulate_study(
+    registry: Registry,
+    *,
+    effects: Effects = PAPER,
+    layout: Layout | None = None,
+    rng: np.random.Generator,
+) -> SimulatedStudy:
+    """Draw a study of the paper's configurations.
+
+    Parameters
+    ----------
+    registry
+        Its entries with a ``paper_name`` are the configurations, with their sizes, dates and
+        settings.
+    effects, layout
+        Truth and design.
+    rng
+        Generator.
+
+    Raises
+    ------
+    InputError
+        No configurations, or a design without items, replies or targets.
+    """
+    plan = layout or Layout()
+    entries = [m for m in registry.models.values() if m.paper_name]
+    if not entries or plan.n_items < 1 or plan.n_replies < 1 or not plan.languages:
+        raise InputError("a simulated study needs configurations, items, replies and targets")
+    ability, level = _models(entries, effects, rng)
+    source = _expected(ability)
+    frames, hat, by_source = [], {}, {}
+    by_benchmark = [(b, "en") for b in plan.benchmarks] + [(plan.by_item, "")] * bool(plan.by_item)
+    for benchmark, source_language in by_benchmark:
+        slopes = _slopes(level, source_language, plan, effects, rng)
+        sources = (
+            np.full(plan.n_items, "en", dtype=object)
+            if source_language
+            else np.array(plan.languages, dtype=object)[
+                np.arange(plan.n_items) % len(plan.languages)
+            ]
+        )
+        frames.append(
+            _draw(
+                benchmark,
+                entries,
+                ability=ability,
+                slopes=slopes,
+                sources=sources,
+                plan=plan,
+                e=effects,
+                rng=rng,
+            )
+        )
+        by_source[benchmark], hat[benchmark] = slopes, _mean_slopes(slopes, plan)
+    outcomes = Outcomes.from_frame(pl.concat(frames))
+    return SimulatedStudy(
+        outcomes=outcomes,
+        names=tuple(m.name for m in entries),
+        hat=hat,
+        slopes=by_source,
+        ability=ability,
+        source=source,
+        target={b: m * source[:, None] for b, m in hat.items()},
+        effects=effects,
+        layout=plan,
+    )
+
+
+def _models(
+    entries: Sequence[Model], e: Effects, rng: np.random.Generator
+) -> tuple[Floats, Floats]:
+    """Return ability in logits and HAT without the language's part, shape (models,)."""
+    place = {m.name: i for i, m in enumerate(entries)}
+    base = [place.get(m.variant_of, i) for i, m in enumerate(entries)]
+    size = np.array([math.log10((m.parameters_total or 10.0) / 10) for m in entries])
+    closed = np.array([float(m.parameters_total is None) for m in entries])
+    years = np.array([_years(m.released) for m in entries])
+    thinks = np.array([float(m.thinking in _THINKS) for m in entries])
+    own, skill = rng.standard_normal((2, len(entries)))
+    ability = (
+        0.4
+        + e.ability_size * size
+        + e.ability_time * years
+        + e.ability_closed * closed
+        + e.ability_thinking * thinks
+        + e.ability_sd * skill[base]
+    )
+    level = (
+        _BASE
+        + e.size * size
+        + e.time * years
+        + e.closed * closed
+        + e.thinking * thinks
+        + e.model_sd * own[base]
+    )
+    return ability, level
+
+
+def _slopes(
+    level: Floats, source: str, plan: Layout, e: Effects, rng: np.random.Generator
+) -> Floats:
+    """Return HAT by source and target, shape (models, sources, languages); one source or all."""
+    sources = [source] if source else list(plan.languages)
+    other = np.array(
+        [[float(script_of(a) != script_of(b)) for b in plan.languages] for a in sources]
+    )
+    v = e.language_sd * rng.standard_normal(len(plan.languages))
+    found = level[:, None, None] + e.script * other[None] + v[None, None, :]
+    return np.clip(found, 0.02, 0.99)
+
+
+def _mean_slopes(slopes: Floats, plan: Layout) -> Floats:
+    """Return HAT of each target over its items' sources, which are equally frequent."""
+    if slopes.shape[1] == 1:
+        return slopes[:, 0]
+    n = len(plan.languages)
+    own = np.eye(n, dtype=bool)
+    return np.asarray(np.where(own[None], 0.0, slopes).sum(1) / (n - 1))
+
+
+def _draw(
+    benchmark: str,
+    entries: Sequence[Model],
+    *,
+    ability: Floats,
+    slopes: Floats,
+    sources: NDArray[np.object_],
+    plan: Layout,
+    e: Effects,
+    rng: np.random.Generator,
+) -> pl.DataFrame:
+    models, items, languages = len(entries), plan.n_items, len(plan.languages)
+    difficulty = _DIFFICULTY * rng.standard_normal(items)
+    own = _OWN * rng.standard_normal((models, items))
+    s = expit(ability[:, None] - difficulty - own)
+    which = np.zeros(items, dtype=np.intp)
+    if slopes.shape[1] > 1:
+        which = np.arange(items) % languages
+    mean = slopes[:, which] * s[:, :, None]
+    shared = rng.uniform(-1, 1, (items, languages))
+    scatter = (shared + rng.uniform(-1, 1, (models, items, languages))) / 2
+    t = mean + _SPREAD * mean * (1 - mean) * scatter
+    n = plan.n_replies
+    k_source, k_target = rng.binomial(n, s), rng.binomial(n, t)
+    lengths = 200 * np.exp(0.4 * rng.standard_normal(items))
+    thinks = np.array([m.thinking in _THINKS for m in entries])
+    out_source = lengths * np.where(thinks, 4.0, 1.0)[:, None]
+    noise = np.exp(0.3 * rng.standard_normal((models, items, languages)) - 0.045)
+    out_target = e.tokens * out_source[:, :, None] * noise
+    keep = np.array([[a != b for b in plan.languages] for a in sources])
+    i, j, x = np.nonzero(np.broadcast_to(keep, t.shape))
+    names = np.array([m.name for m in entries], dtype=object)
+    tags = np.array(plan.languages, dtype=object)
+    si, sj = (a.ravel() for a in np.indices((models, items)))
+
+    def rows(
+        i: NDArray[np.intp], j: NDArray[np.intp], language: NDArray[np.object_],
+        k: NDArray[np.int64], output: Floats,
+    ) -> pl.DataFrame:  # fmt: skip
+        reasoning = np.where(thinks[i], 0.7 * output, np.nan)
+        return pl.DataFrame(
+            {
+                "model": pl.Series(names[i].tolist(), dtype=pl.String),
+                "item": pl.Series(j).cast(pl.String),
+                "language": pl.Series(language.tolist(), dtype=pl.String),
+                "source_language": pl.Series(sources[j].tolist(), dtype=pl.String),
+                "k": k,
+                "output_tokens": output,
+                "reasoning_tokens": reasoning,
+            }
+        )
+
+    return pl.concat(
+        [
+            rows(si, sj, sources[sj], k_source.ravel(), out_source.ravel()),
+            rows(i, j, tags[x], k_target[i, j, x], out_target[i, j, x]),
+        ]
+    ).with_columns(
+        benchmark=pl.lit(benchmark),
+        n=pl.lit(n),
+        reasoning_tokens=pl.col("reasoning_tokens").fill_nan(None),
+    )
+
+
+def _expected(ability: Floats) -> Floats:
+    """Return E[S] over all items: Gauss and Hermite's rule for the normal difficulty."""
+    rates, weights = source_law(ability)
+    return np.asarray(rates @ weights)
+
+
+def source_law(ability: Floats) -> tuple[Floats, Floats]:
+    """Return nodes and weights of the law of source rates over all items.
+
+    Gauss and Hermite's rule for the normal difficulty.
+
+    Parameters
+    ----------
+    ability
+        In logits, shape (models,).
+
+    Returns
+    -------
+    tuple of arrays
+        Source rates, shape (models, nodes), and weights that add up to 1, shape (nodes,).
+    """
+    x, w = np.polynomial.hermite_e.hermegauss(60)
+    spread = math.hypot(_DIFFICULTY, _OWN)
+    return expit(ability[:, None] + spread * x), w / w.sum()
+
+
+def _years(day: dt.date | None) -> float:
+    if day is None:
+        return 0.0
+    return 2025 + (day - dt.date(2025, 1, 1)).days / 365.25 - _KNOT
