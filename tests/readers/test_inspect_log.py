@@ -229,6 +229,23 @@ def test_of_a_sample_written_twice_the_later_counts(logs, expected, tmp_path):
     assert total == sum(map(sum, expected.values())) - 1
 
 
+def test_a_log_that_lost_samples_is_told(logs, tmp_path):
+    log = json.loads(one(logs / "names_json", "*de*").read_text())
+    shutil.copy(one(logs / "names_json", "*en*"), tmp_path)
+    del log["samples"][3]
+    del log["samples"][5]["scores"]
+    (tmp_path / "de.json").write_text(json.dumps(log))
+    notes = read(tmp_path).notes
+    assert any("results tell of 18 samples, 17 are there" in note for note in notes)
+    assert any("0 samples ended in an error and 1 have no score" in note for note in notes)
+    members = unpacked(one(logs / "metadata"))
+    del members["samples/de-0_epoch_2.json"]
+    (tmp_path / "log.eval").write_bytes(packed(members))
+    notes = read(tmp_path / "log.eval").notes
+    assert any("tell of 54 samples, the archive has 53" in note for note in notes)
+    assert not any("changed the log" in note for note in read(logs / "metadata").notes)
+
+
 def test_invalidated_samples_are_left_out(logs, tmp_path):
     members = unpacked(one(logs / "metadata"))
     header = json.loads(members["header.json"]) | {"invalidated": True}

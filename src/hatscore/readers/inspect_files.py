@@ -57,6 +57,10 @@ class Log:
         Generation options sent to the model.
     invalidated
         Somebody has marked samples as invalid.
+    total
+        Samples that the log's own results speak of, None where it has none.
+    members
+        Samples in the archive, superseded ones too; None for ``.json``.
     """
 
     name: str
@@ -73,6 +77,8 @@ class Log:
     order: dict[str, int] = field(repr=False)
     config: dict[str, Any] = field(repr=False)
     invalidated: bool
+    total: int | None
+    members: int | None
     _fs: Any = field(repr=False)
     _path: str = field(repr=False)
 
@@ -296,17 +302,30 @@ def _header(fs: Any, path: str, name: str) -> Log:
                 f"{name}: no zip archive ({len(head) or 'no'} bytes looked at); the run was killed "
                 "before it wrote, or the copy is broken: remove the file or copy it again"
             )
-        header = _packed_header(file, name) if packed else _plain_header(file, name)
-    return _log(header, fs=fs, path=path, name=name, packed=packed)
+        header, members = (
+            _packed_header(file, name) if packed else (_plain_header(file, name), None)
+        )
+    return _log(header, fs=fs, path=path, name=name, members=members)
 
 
-def _packed_header(file: IO[bytes], name: str) -> Any:
-    with Archive(file, name, _is_no_sample) as archive:
+def _packed_header(file: IO[bytes], name: str) -> tuple[Any, int]:
+    members = 0
+
+    def keep(member: bytes) -> bool:
+        nonlocal members
+        if _is_no_sample(member):
+            return True
+        members += member.endswith(b"/sample.json") or (
+            member.endswith(b".json") and member.count(b"/") == 1
+        )
+        return False
+
+    with Archive(file, name, keep) as archive:
         for member in (_HEADER, _START):  # the second alone: the run is under way or was killed
             if member in archive:
                 with archive.open(member) as stream:
                     where = f"{name}, member {member}"
-                    return load(stream, where, limit=_SUMMARY_LIMIT)
+                    return load(stream, where, limit=_SUMMARY_LIMIT), members
     raise ReaderError(f"{name}: a zip archive without {_HEADER} and {_START}: no inspect log")
 
 
@@ -343,7 +362,7 @@ def _array(document: Document) -> Iterator[Any]:
         yield from elements(document)
 
 
-def _log(header: Any, *, fs: Any, path: str, name: str, packed: bool) -> Log:
+def _log(header: Any, *, fs: Any, path: str, name: str, members: int | None) -> Log:
     spec = _mapping(header, "eval", name)
     if not spec:
         raise ReaderError(f"{name}: the header has no eval section: no inspect log")
@@ -356,10 +375,11 @@ def _log(header: Any, *, fs: Any, path: str, name: str, packed: bool) -> Log:
     epochs, planned = config.get("epochs"), dataset.get("samples")
     eval_id = str(spec.get("eval_id") or f"{spec.get('run_id')}/{spec.get('task_id')}")
     task_id = str(spec.get("task_id") or eval_id)
-    plan = _mapping(header, "plan", name)
+    plan, results = _mapping(header, "plan", name), _mapping(header, "results", name)
+    total = results.get("total_samples")
     return Log(
         name=name,
-        packed=packed,
+        packed=members is not None,
         status=str(header.get("status") or "started"),
         task=str(task),
         model=str(model),
@@ -372,6 +392,8 @@ def _log(header: Any, *, fs: Any, path: str, name: str, packed: bool) -> Log:
         order={str(one): i for i, one in enumerate(ids)} if isinstance(ids, list) else {},
         config=_mapping(spec, "model_generate_config", name) | _mapping(plan, "config", name),
         invalidated=header.get("invalidated") is True,
+        total=total if isinstance(total, int) else None,
+        members=members,
         _fs=fs,
         _path=path,
     )

@@ -100,7 +100,7 @@ def read_many(
     if not runs:
         raise ReaderError(f"{', '.join(str(path) for path in paths)}: no log has a sample yet")
     pairs, scorers = _tallied(runs, source=source, scorer=scorer, pool=pool)
-    notes += notes_on(pairs, scorers)
+    notes += notes_on(pairs, scorers, pool=pool)
     rows = [cell.row() for _, cells in pairs for cell in cells]
     clear_golds(rows)
     _check_sources(rows, source=source, allow=allow_missing, by_row=by_row)

@@ -17,7 +17,9 @@ _SHOWN = 3
 _SUSPECT, _FEWEST = 0.95, 20  # as for repeats that are sampled here
 
 
-def notes_on(pairs: Sequence[tuple[Run, list[Cell]]], scorers: Mapping[str, str]) -> list[str]:
+def notes_on(
+    pairs: Sequence[tuple[Run, list[Cell]]], scorers: Mapping[str, str], *, pool: bool
+) -> list[str]:
     """Return the notes, [] when nothing is to be said.
 
     Parameters
@@ -26,10 +28,13 @@ def notes_on(pairs: Sequence[tuple[Run, list[Cell]]], scorers: Mapping[str, str]
         Runs and their cells.
     scorers
         The scorer that counts, by log.
+    pool
+        Runs were pooled: a retry's cells lack what it took over.
     """
     return [
         *_scorers(pairs, scorers),
-        *_unfinished(pairs),
+        *_unfinished(pairs, pool=pool),
+        *_uncounted(pairs),
         *_sampling(pairs),
         *_identical(pairs),
         *_models(pairs),
@@ -57,19 +62,41 @@ def _scorers(pairs: Sequence[tuple[Run, list[Cell]]], scorers: Mapping[str, str]
         )
 
 
-def _unfinished(pairs: Sequence[tuple[Run, list[Cell]]]) -> Iterator[str]:
+def _unfinished(pairs: Sequence[tuple[Run, list[Cell]]], *, pool: bool) -> Iterator[str]:
     for run, cells in pairs:
         log = run.log
+        there = sum(sum(cell.statuses.values()) for cell in cells)
         if log.invalidated:
             yield f"{log.name}: samples that somebody invalidated count as errors, not in n"
-        if log.complete:
-            continue
-        there = sum(sum(cell.statuses.values()) for cell in cells)
-        planned = f" of {log.planned * log.epochs} planned" if log.planned else ""
-        yield (
-            f"{log.name}: the run is incomplete (status {log.status}), "
-            f"{there}{planned} samples are there and count"
-        )
+        if log.members is not None and log.members < there:
+            yield (
+                f"{log.name}: the summaries tell of {there} samples, the archive has {log.members}"
+            )
+        if not log.complete:
+            planned = f" of {log.planned * log.epochs} planned" if log.planned else ""
+            yield (
+                f"{log.name}: the run is incomplete (status {log.status}), "
+                f"{there}{planned} samples are there and count"
+            )
+        elif log.total is not None and there != log.total and not pool:
+            yield (
+                f"{log.name}: the log's results tell of {log.total} samples, {there} are there; "
+                "somebody has changed the log"
+            )
+
+
+def _uncounted(pairs: Sequence[tuple[Run, list[Cell]]]) -> Iterator[str]:
+    found: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+    for run, cells in pairs:
+        for cell in cells:
+            found[run.benchmark][0] += cell.statuses["error"]
+            found[run.benchmark][1] += cell.statuses["judge_unparsed"]
+    for benchmark, (errors, unscored) in found.items():
+        if errors or unscored:
+            yield (
+                f"{benchmark}: {errors} samples ended in an error and {unscored} have no score; "
+                "they do not count in n"
+            )
 
 
 def _sampling(pairs: Sequence[tuple[Run, list[Cell]]]) -> Iterator[str]:
