@@ -112,7 +112,7 @@ def fuzz(form, count, seed, show):
     total = Counter()
     for (_, came), n in counts.items():
         total[came] += n
-    print(f"\n{form.name}: {count} mutations, {seconds:.0f} s")
+    print(f"\n{form.name}: {count} mutations, {seconds:.0f} s", flush=True)
     ways = ("same", "refused", "told", *BUGS)
     print(f"  {'':<16}{''.join(f'{way:>9}' for way in ways)}")
     for name in sorted(set(form.mutators)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -180,3 +181,13 @@ def test_every_reader_keeps_the_contract(reader, tmp_path):
     assert reader.sniff(path) is False
     (tmp_path / "empty").mkdir()
     assert reader.sniff(tmp_path / "empty") is False
+
+
+def test_the_reader_in_the_documentation_works(tmp_path, install):
+    page = Path(__file__).parents[2] / "docs" / "formats" / "README.md"
+    code = page.read_text(encoding="utf-8").partition("```python\n")[2].partition("```")[0]
+    install(code, name="ourlogs", package="ourlogs_reader")
+    path = put(tmp_path, "OURLOG\n1 en 1\n1 de 0\n", "a.log")
+    assert read(path).frame["k"].to_list() == [1, 0]
+    with pytest.raises(HatscoreError, match=r"lacks 1 of 2 items of de: 2 .first a.log:4"):
+        read(put(tmp_path, "OURLOG\n1 en 1\n1 de 0\n2 de 1\n", "a.log"), source="de")

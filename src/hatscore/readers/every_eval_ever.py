@@ -1,6 +1,6 @@
 """Instance-level files of Every Eval Ever: JSON lines of schema ``instance_level_eval``.
 
-The schema (0.2.1 and 0.2.2) says model, benchmark, sample, score and tokens, but neither language
+The schema (0.2.1 and later) says model, benchmark, sample, score and tokens, but neither language
 nor repeat nor source language. Languages must therefore be found in the benchmark's name or in
 the metadata, which ``map`` or ``columns`` say.
 """
