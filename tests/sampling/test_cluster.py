@@ -368,7 +368,7 @@ def test_a_killed_worker_loses_and_doubles_nothing(tmp_path: Path) -> None:
 def test_a_slice_that_kills_every_worker_ends_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("hatscore.sampling.cluster.MOST_DEATHS", 2)
+    monkeypatch.setattr("hatscore.sampling.cluster_pool.MOST_DEATHS", 2)
     lives = tmp_path / "lives"
     lives.mkdir()
     for number in range(50):
