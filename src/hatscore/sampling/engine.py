@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from hatscore.errors import InputError, ModelError
 from hatscore.sampling.budget import Budget, Meter, Usage
-from hatscore.sampling.pace import Pace, Paced
+from hatscore.sampling.pace import FIRST, Pace, Paced
 from hatscore.sampling.tally import Progress, Summary, Tally
 
 if TYPE_CHECKING:
@@ -117,8 +117,8 @@ async def sample(
     params
         Sampling parameters; each request gets its own seed from ``params.seed``.
     concurrency
-        Most requests under way at once, at least 1; below it the number follows the server, see
-        :class:`Pace`.
+        Most requests under way at once, at least 1. With a :class:`Paced` client the number
+        follows the server below that, see :class:`Pace`.
     progress
         Called at the start and after every answer.
     budget
@@ -148,7 +148,8 @@ async def sample(
         _Plan(tasks, store.good_repeats()),
         client,
         params=params,
-        pace=Pace(concurrency),
+        # A client that never says that it is too much gets what was asked for.
+        pace=Pace(concurrency, first=FIRST if isinstance(client, Paced) else concurrency),
         meter=Meter(budget or Budget(), used or Usage()),
         names=_Names(client.name, store.models(), mixed=mixed_models),
         progress=progress,
@@ -199,7 +200,8 @@ class _Start:
         self.report()
         if not self.plan.missing:
             return
-        await self.client.check()
+        if not await self._is_ready():
+            return
         self.tally.begin = time.monotonic()
         paced = self.client if isinstance(self.client, Paced) else None
         if paced is not None:
@@ -210,6 +212,23 @@ class _Start:
         finally:
             if paced is not None:
                 paced.on_pushback = None
+
+    async def _is_ready(self) -> bool:
+        """Wait for the client, which may load a model; not when asked to stop."""
+        if self.stop is None:
+            await self.client.check()
+            return True
+        check = asyncio.ensure_future(self.client.check())
+        stopped = asyncio.ensure_future(self.stop.wait())
+        try:
+            await asyncio.wait((check, stopped), return_when=asyncio.FIRST_COMPLETED)
+            if check.done():
+                check.result()
+            return not stopped.done()
+        finally:
+            for job in (check, stopped):
+                job.cancel()
+            await asyncio.gather(check, stopped, return_exceptions=True)
 
     @property
     def stopped(self) -> str | None:

@@ -1,9 +1,10 @@
 """How many requests are under way at once: found by trying, bounded, and lowered when asked.
 
 What a server delivers per second is the number of requests under way over the time that each
-takes. So a level is worth keeping when that time grew by less than the level did. The level is doubled as
-long as that pays (at least a fifth more per second), then held, and a small step up is tried now
-and then; what brought less than before is taken back. HTTP 429 and 503 and timeouts lower it at once, and a ``Retry-After`` pauses everybody.
+takes. So a level is worth keeping when that time grew by less than the level did. The level is
+doubled as long as that pays (at least a fifth more per second), then held, and a small step up is
+tried now and then; what brought less than before is taken back. HTTP 429 and 503 and timeouts
+lower it at once, and a ``Retry-After`` pauses everybody.
 """
 
 from __future__ import annotations

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hatscore.benchmarks.base import Mode
+    from hatscore.sampling.budget import Budget
     from hatscore.sampling.engine import Progress, Summary
     from hatscore.sampling.run import Run
     from hatscore.sampling.task import Task
@@ -179,18 +180,25 @@ def run_sampling(
     *,
     concurrency: int = 8,
     progress: Callable[[Progress], None] | None = None,
+    budget: Budget | None = None,
+    mixed_models: bool = False,
+    on_stop: Callable[[], None] | None = None,
 ) -> Summary:
     """Sample what `run` lacks of `tasks`, and close `client`.
 
-    Ctrl-C and SIGTERM stop it in good order: what has arrived is committed, a local model is
+    Ctrl-C and SIGTERM stop it in good order: nothing more is asked for, what is under way is
+    waited for (a second Ctrl-C drops it, 20 seconds do as well) and committed, a local model is
     ended, then KeyboardInterrupt is raised. The same call goes on later.
 
     Parameters
     ----------
     run
         From :meth:`Run.create_or_resume`; it stays open.
-    tasks, client, concurrency, progress
-        As of :func:`hatscore.sampling.engine.sample`.
+    tasks, client, concurrency, progress, budget, mixed_models
+        As of :func:`hatscore.sampling.engine.sample`; what earlier starts have used is read from
+        the store.
+    on_stop
+        Called when the first Ctrl-C or SIGTERM has come.
 
     Returns
     -------
@@ -206,6 +214,7 @@ def run_sampling(
     ModelError, RunError
         As of :func:`hatscore.sampling.engine.sample`.
     """
+    stop = asyncio.Event()
 
     async def main() -> Summary:
         try:
@@ -216,12 +225,27 @@ def run_sampling(
                 params=run.config.params,
                 concurrency=concurrency,
                 progress=progress,
+                budget=budget,
+                used=run.store.usage(),
+                stop=stop,
+                mixed_models=mixed_models,
             )
         finally:
             await client.close()
             keep_observed(run.directory, client)
 
-    summary = run_to_end(main, instead="await hatscore.sampling.sample(run.store, ...)")
+    def first_stop() -> bool:
+        if stop.is_set():
+            return False
+        stop.set()
+        if on_stop is not None:
+            on_stop()
+        return True
+
+    instead = "await hatscore.sampling.sample(run.store, ...)"
+    summary = run_to_end(main, instead=instead, first_stop=first_stop)
+    if stop.is_set() and not summary.complete:
+        raise KeyboardInterrupt
     notes = client.notes if isinstance(client, Observing) else ()
     found = warn_after(run.store, run.config.params)
     return replace(summary, warnings=(*summary.warnings, *notes, *found))
@@ -233,7 +257,12 @@ def keep_observed(directory: Path, client: Client) -> None:
         write_observed(directory, client.observed)
 
 
-def run_to_end(main: Callable[[], Coroutine[Any, Any, _T]], *, instead: str) -> _T:
+def run_to_end(
+    main: Callable[[], Coroutine[Any, Any, _T]],
+    *,
+    instead: str,
+    first_stop: Callable[[], bool] | None = None,
+) -> _T:
     """Run `main` in an event loop of its own; Ctrl-C and SIGTERM cancel it in good order.
 
     Parameters
@@ -242,6 +271,8 @@ def run_to_end(main: Callable[[], Coroutine[Any, Any, _T]], *, instead: str) -> 
         Cleans up when it is cancelled.
     instead
         What to write where a loop runs already; for the message.
+    first_stop
+        Called before `main` is cancelled, which it is not if this returns true.
 
     Raises
     ------
@@ -258,24 +289,32 @@ def run_to_end(main: Callable[[], Coroutine[Any, Any, _T]], *, instead: str) -> 
         raise InputError(f"called inside a running event loop; use `{instead}` there")
 
     async def guarded() -> _T:
-        _cancel_on_sigterm()
+        _cancel_on_signals(first_stop)
         return await main()
 
-    before = signal.getsignal(signal.SIGTERM)
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
     try:
         return asyncio.run(guarded())
     except asyncio.CancelledError:
         raise KeyboardInterrupt from None
     finally:
         if threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGTERM, before)
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
 
-def _cancel_on_sigterm() -> None:
-    """Stop in good order on SIGTERM, as on Ctrl-C, where signals can be handled."""
+def _cancel_on_signals(first_stop: Callable[[], bool] | None) -> None:
+    """Stop in good order on SIGTERM as on Ctrl-C, where signals can be handled."""
     task = asyncio.current_task()
-    # Not in the main thread, or Windows: then SIGTERM ends the process, and at most the replies
-    # of the last half second are lost.
+    loop = asyncio.get_running_loop()
+
+    def stop() -> None:
+        if task is not None and (first_stop is None or not first_stop()):
+            task.cancel()
+
+    # Not in the main thread, or Windows: then SIGTERM ends the process, and what was under way
+    # is lost, and Ctrl-C cancels at once.
     with contextlib.suppress(NotImplementedError, RuntimeError, ValueError):
-        if task is not None:
-            asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        loop.add_signal_handler(signal.SIGTERM, stop)
+        if first_stop is not None:
+            loop.add_signal_handler(signal.SIGINT, stop)
