@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from hatscore.cli.options import grading_options, split_list
+from hatscore.cli.progress import PROGRESS_MODES
 from hatscore.errors import InputError, InsufficientData
 
 if TYPE_CHECKING:
@@ -82,7 +83,39 @@ EXIT_INCOMPLETE = 1
 @click.option("--difficulty", help="Short for --set difficulty=...")
 @click.option("--kind", help="Short for --set kind=...")
 @click.option("--data", help="Short for --set data=PATH: official files, or a table of your own.")
-@click.option("--concurrency", type=click.IntRange(min=1), help="Requests under way at once.")
+@click.option(
+    "--reasoning-effort",
+    type=click.Choice(["none", "minimal", "low", "medium", "high", "xhigh", "max"]),
+    help="How much the model reasons; part of what the run is.",
+)
+@click.option(
+    "--reasoning-tokens",
+    type=click.IntRange(min=0),
+    help="Budget of reasoning tokens, of providers that have one; 0 for none.",
+)
+@click.option("--batch", is_flag=True, help="Use the provider's batch interface: cheaper, later.")
+@click.option(
+    "--concurrency",
+    type=click.IntRange(min=1),
+    help="Most requests under way at once; the number follows the server.",
+)
+@click.option(
+    "--ray",
+    is_flag=False,
+    flag_value="",
+    metavar="[ADDRESS]",
+    help="Sample on the workers of a Ray cluster: --ray=ADDRESS, or alone for RAY_ADDRESS or a "
+    "cluster on this machine.",
+)
+@click.option("--workers", type=click.IntRange(min=1), help="With --ray: default all it has.")
+@click.option(
+    "--gpus-per-worker", type=click.FloatRange(min=0), default=0.0, help="With --ray: default 0."
+)
+@click.option(
+    "--results",
+    metavar="URL",
+    help="With --ray: where workers put what they have, and the run goes in the end (fsspec).",
+)
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
@@ -101,6 +134,28 @@ EXIT_INCOMPLETE = 1
     "--judge", "judges", multiple=True, metavar="MODEL", help="Judge of free answers; repeatable."
 )
 @click.option("--judge-url", help="Address of the judges' server; default that of --base-url.")
+@click.option(
+    "--max-cost", type=float, help="Stop at so many USD of the whole run; needs both prices."
+)
+@click.option(
+    "--max-total-tokens",
+    type=click.IntRange(min=1),
+    help="Stop at so many input and output tokens of the whole run.",
+)
+@click.option("--max-replies", type=click.IntRange(min=1), help="Stop at so many replies in all.")
+@click.option("--price-in", type=float, help="USD per million input tokens.")
+@click.option("--price-out", type=float, help="USD per million output tokens.")
+@click.option(
+    "--mixed-models", is_flag=True, help="Go on when the server answers under another model name."
+)
+@click.option(
+    "--progress",
+    "progress_mode",
+    type=click.Choice(PROGRESS_MODES),
+    default="auto",
+    show_default=True,
+    help="How progress is shown on stderr.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @grading_options
 def command(
@@ -110,10 +165,12 @@ def command(
 
     MODEL is `local` (Gemma 3 270M on this machine), `local/PATH.gguf`, or `openai-api/NAME` for
     a model at any OpenAI-compatible server (see --base-url; its key is read from
-    HATSCORE_API_KEY or OPENAI_API_KEY). The same command goes on where it stopped.
+    HATSCORE_API_KEY or OPENAI_API_KEY). `openai/NAME`, `anthropic/NAME`, `google/NAME`,
+    `vllm/NAME`, `ollama/NAME` and others go through the provider's own interface, with its own
+    key. The same command goes on where it stopped.
     """
     from hatscore.cli.judge import judge_into
-    from hatscore.cli.running import default_directory, sample_into
+    from hatscore.cli.running import default_directory, sample_all
 
     requests = [_request(model, given) for model in models]
     directories = []
@@ -123,9 +180,10 @@ def command(
             directories.append(default)
         else:
             directories.append(output if len(models) == 1 else output / default.name)
-    complete = True
-    for request, directory in zip(requests, directories, strict=True):
-        complete &= sample_into(request, directory, quiet=given["quiet"]).complete
+    cluster = _cluster(given)
+    summaries = sample_all(requests, directories, cluster=cluster, quiet=given["quiet"])
+    complete = all(summary.complete for summary in summaries)
+    for directory in directories:
         if given["judges"]:
             url = given["judge_url"] or given["base_url"]
             complete &= judge_into(directory, given["judges"], base_url=url, quiet=given["quiet"])
@@ -155,9 +213,26 @@ def show_results(directories: list[Path], *, names: str, count: str) -> None:
     click.echo(f"Page: {page}")
 
 
+def _cluster(given: dict[str, Any]) -> Any:
+    """Return the cluster that is asked for, None for this machine alone."""
+    if given["ray"] is None:
+        for name in ("workers", "gpus_per_worker", "results"):
+            if given[name]:
+                raise InputError(f"--{name.replace('_', '-')} needs --ray")
+        return None
+    from hatscore.sampling.cluster import Cluster
+
+    return Cluster(
+        address=given["ray"] or None,
+        workers=given["workers"],
+        gpus_per_worker=given["gpus_per_worker"],
+        shelf_url=given["results"],
+    )
+
+
 def _request(model: str, given: dict[str, Any]) -> Any:
-    from hatscore.cli.running import Request, parse_pairs
-    from hatscore.sampling import SamplingParams
+    from hatscore.cli.running import Request, parse_pairs, reasoning_fields
+    from hatscore.sampling import Budget, SamplingParams
 
     options = parse_pairs(given["pairs"], what="--set")
     for name in ("difficulty", "kind", "data"):
@@ -179,11 +254,22 @@ def _request(model: str, given: dict[str, Any]) -> Any:
             top_p=given["top_p"],
             max_tokens=given["max_tokens"],
             seed=given["seed"] if seeded else None,
-            extra=parse_pairs(given["extra"], what="--extra", as_json=True),
+            extra=parse_pairs(given["extra"], what="--extra", as_json=True)
+            | reasoning_fields(model, given["reasoning_effort"], given["reasoning_tokens"]),
         ),
         options=options,
         base_url=given["base_url"],
         concurrency=given["concurrency"],
         timeout_s=given["timeout"],
         tries=given["tries"],
+        budget=Budget(
+            max_replies=given["max_replies"],
+            max_tokens=given["max_total_tokens"],
+            max_cost=given["max_cost"],
+            price_in=given["price_in"],
+            price_out=given["price_out"],
+        ),
+        mixed_models=given["mixed_models"],
+        progress=given["progress_mode"],
+        batch=given["batch"],
     )

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +20,7 @@ from hatscore.errors import InputError, UnknownNameError
 from hatscore.languages import check_language
 from hatscore.sampling import (
     BenchmarkPlan,
+    Budget,
     Run,
     RunConfig,
     SamplingParams,
@@ -25,17 +29,33 @@ from hatscore.sampling import (
     run_sampling,
     warn_before,
 )
+from hatscore.sampling.clients.providers import PROVIDERS
+from hatscore.sampling.pace import Paced
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hatscore.benchmarks.base import Benchmark, Item, Mode, PromptLanguage
-    from hatscore.sampling import Summary
+    from hatscore.cli.progress import ProgressMode
+    from hatscore.sampling import Summary, Task
+    from hatscore.sampling.cluster import Cluster
+    from hatscore.sampling.start import NamedClient
 
-__all__ = ["Request", "default_directory", "parse_pairs", "sample_into"]
+__all__ = [
+    "Request",
+    "default_directory",
+    "parse_pairs",
+    "reasoning_fields",
+    "sample_all",
+    "sample_into",
+]
 
 LOCAL_CONCURRENCY = 1  # one request of n replies fills the slots of a local server
 SERVER_CONCURRENCY = 16
+PACED_CONCURRENCY = 64  # at most: the engine finds what the server can do
+ENGINES = ("hf", "sglang", "vllm")  # providers that start a model where no server is named
+MOST_ENGINES = 64  # where the number of workers is left to the cluster
+BATCH_CONCURRENCY = 10_000  # in a batch all are under way at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +85,82 @@ class Request:
     concurrency: int | None = None
     timeout_s: float = 600.0
     tries: int = 8
+    budget: Budget = field(default_factory=Budget)
+    mixed_models: bool = False
+    progress: ProgressMode = "auto"
+    batch: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A request with everything that is needed to sample it."""
+
+    request: Request
+    client: NamedClient
+    config: RunConfig
+    tasks: list[Task]
+
+    @property
+    def concurrency(self) -> int:
+        if self.request.concurrency is not None:
+            return self.request.concurrency
+        if self.request.batch:
+            return BATCH_CONCURRENCY
+        if isinstance(self.client, Paced):
+            return PACED_CONCURRENCY
+        return LOCAL_CONCURRENCY if self.client.kind == "local" else SERVER_CONCURRENCY
+
+
+def sample_all(
+    requests: Sequence[Request],
+    directories: Sequence[Path],
+    *,
+    cluster: Cluster | None = None,
+    quiet: bool = False,
+) -> list[Summary]:
+    """Sample what each directory lacks of its request, on this machine or on a cluster.
+
+    Raises
+    ------
+    InputError, ModelError, RunError
+        As of :func:`sample_into` and :func:`hatscore.sampling.cluster.sample_on_ray`.
+    """
+    if cluster is None:
+        pairs = zip(requests, directories, strict=True)
+        return [sample_into(request, directory, quiet=quiet) for request, directory in pairs]
+    return _sample_on_cluster(requests, directories, cluster, quiet=quiet)
+
+
+def _sample_on_cluster(
+    requests: Sequence[Request], directories: Sequence[Path], cluster: Cluster, *, quiet: bool
+) -> list[Summary]:
+    from hatscore.sampling.cluster import Job, sample_on_ray
+    from hatscore.sampling.cluster_shard import fetch_run, publish_run
+
+    url = cluster.shelf_url
+    jobs = []
+    with ExitStack() as stack:
+        for request, directory in zip(requests, directories, strict=True):
+            prepared = _prepare(request)
+            if url is not None:
+                fetch_run(url, directory)
+            run = stack.enter_context(Run.create_or_resume(directory, prepared.config))
+            local = prepared.client.kind == "local"
+            make = _maker(request, threads=max(1, int(cluster.cpus_per_worker)) if local else None)
+            level = prepared.concurrency
+            if request.concurrency is None and _runs_in_workers(request):
+                level *= cluster.workers or MOST_ENGINES  # each has an engine of its own
+            jobs.append(Job(run, prepared.tasks, make, concurrency=level))
+        label = ", ".join(request.model for request in requests)
+        with show_progress(label, quiet=quiet) as progress:
+            summaries = sample_on_ray(jobs, cluster, progress=progress)
+    for summary, directory in zip(summaries, directories, strict=True):
+        _tell(summary, directory, quiet=quiet)
+        if url is not None:
+            where = publish_run(directory, url)
+            if not quiet:
+                click.echo(f"{directory}: also at {where}", err=True)
+    return summaries
 
 
 def sample_into(request: Request, directory: Path, *, quiet: bool = False) -> Summary:
@@ -75,16 +171,31 @@ def sample_into(request: Request, directory: Path, *, quiet: bool = False) -> Su
     InputError, ModelError, RunError
         Before anything is sampled where the request cannot work, and as `run_sampling`.
     """
+    prepared = _prepare(request)
+    with (
+        Run.create_or_resume(directory, prepared.config) as run,
+        show_progress(request.model, quiet=quiet, mode=request.progress) as progress,
+    ):
+        summary = run_sampling(
+            run,
+            prepared.tasks,
+            prepared.client,
+            concurrency=prepared.concurrency,
+            progress=progress,
+            budget=request.budget,
+            mixed_models=request.mixed_models,
+            on_stop=_say_stopping,
+        )
+    _tell(summary, directory, quiet=quiet)
+    return summary
+
+
+def _prepare(request: Request) -> _Prepared:
+    """Return what `request` means, with warnings about it on stderr."""
     benchmarks = [get_benchmark(name) for name in request.benchmarks]
     _check_options(benchmarks, request.options)
     loaded = [_load(benchmark, request) for benchmark in benchmarks]
-    client = make_client(
-        request.model,
-        base_url=request.base_url,
-        mode=request.mode,
-        timeout_s=request.timeout_s,
-        tries=request.tries,
-    )
+    client = _maker(request)()
     config = RunConfig(
         model=request.model,
         client=client.kind,
@@ -95,37 +206,67 @@ def sample_into(request: Request, directory: Path, *, quiet: bool = False) -> Su
         benchmarks=tuple(plan for plan, _ in loaded),
         base_url=client.base_url,
     )
-    with Run.create_or_resume(directory, config) as run:
-        for warning in warn_before(request.params, request.repeats):
-            click.echo(f"Warning: {warning}", err=True)
-        tasks = [
-            task
-            for benchmark, (plan, items) in zip(benchmarks, loaded, strict=True)
-            # one language after the other: servers keep what equal prompts begin with
-            for task in make_tasks(
-                benchmark,
-                sorted(
-                    items, key=lambda item: (item.language != item.source_language, item.language)
-                ),
-                mode=client.mode,
-                prompt_language=request.prompt_language,
-                repeats=plan.repeats,
-            )
-        ]
-        with show_progress(f"{request.model}", quiet=quiet) as progress:
-            summary = run_sampling(
-                run,
-                tasks,
-                client,
-                concurrency=request.concurrency
-                or (LOCAL_CONCURRENCY if client.kind == "local" else SERVER_CONCURRENCY),
-                progress=progress,
-            )
+    for warning in warn_before(request.params, request.repeats):
+        click.echo(f"Warning: {warning}", err=True)
+    tasks = [
+        task
+        for benchmark, (plan, items) in zip(benchmarks, loaded, strict=True)
+        # one language after the other: servers keep what equal prompts begin with
+        for task in make_tasks(
+            benchmark,
+            sorted(items, key=lambda item: (item.language != item.source_language, item.language)),
+            mode=client.mode,
+            prompt_language=request.prompt_language,
+            repeats=plan.repeats,
+        )
+    ]
+    return _Prepared(request, client, config, tasks)
+
+
+def _maker(request: Request, *, threads: int | None = None) -> Callable[[], NamedClient]:
+    """Return what makes the client of `request`, here or on another machine."""
+    return partial(
+        make_client,
+        request.model,
+        base_url=request.base_url,
+        mode=request.mode,
+        timeout_s=request.timeout_s,
+        tries=request.tries,
+        threads=threads,
+        batch=request.batch,
+    )
+
+
+def _runs_in_workers(request: Request) -> bool:
+    """Whether each worker loads the model, where others share a server."""
+    kind = request.model.partition("/")[0]
+    served = request.base_url or os.environ.get(f"{kind.upper()}_BASE_URL")
+    return kind == "local" or (kind in ENGINES and not served)
+
+
+def _tell(summary: Summary, directory: Path, *, quiet: bool) -> None:
     if not quiet:
         _say(summary, directory)
     for warning in summary.warnings:
         click.echo(f"Warning: {warning}", err=True)
-    return summary
+
+
+def reasoning_fields(model: str, effort: str | None, tokens: int | None) -> dict[str, Any]:
+    """Return the reasoning settings as fields of the request.
+
+    Raises
+    ------
+    InputError
+        A budget for a model that is not reached through a provider: servers have no common
+        field for it.
+    """
+    if tokens is not None and model.partition("/")[0] not in PROVIDERS:
+        raise InputError(
+            f"--reasoning-tokens is for providers like anthropic/NAME; for {model!r} use "
+            "--extra with the field that its server knows"
+        )
+    given = {"reasoning_effort": effort, "reasoning_tokens": tokens}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def default_directory(model: str, benchmarks: Sequence[str], options: Mapping[str, str]) -> Path:
@@ -204,11 +345,17 @@ def _load(benchmark: Benchmark, request: Request) -> tuple[BenchmarkPlan, list[I
     return plan, items
 
 
+def _say_stopping() -> None:
+    click.echo("Stopping: waiting for what is under way (Ctrl-C again drops it).", err=True)
+
+
 def _say(summary: Summary, directory: Path) -> None:
     if summary.new == 0 and summary.complete:
         click.echo(f"{directory}: all {summary.total} replies are there already", err=True)
         return
     tokens = f", {summary.output_tokens:,} tokens generated" if summary.output_tokens else ""
+    if summary.cost is not None:
+        tokens += f", {summary.cost:.4g} USD for the whole run"
     click.echo(
         f"{directory}: {summary.new:,} new replies in {summary.wall_s:.0f} s "
         f"({summary.already:,} were there){tokens}",
@@ -217,6 +364,8 @@ def _say(summary: Summary, directory: Path) -> None:
     if not summary.complete:
         missing = summary.total - summary.already - summary.new
         last = f"; the last failure: {summary.last_error}" if summary.last_error else ""
+        if summary.stopped:
+            last = f": {summary.stopped}; raise it to go on"
         click.echo(
             f"Incomplete: {missing:,} of {summary.total:,} replies are missing{last}. "
             "The same command asks for them again.",
