@@ -39,11 +39,12 @@ os.environ.setdefault("POLARS_MAX_THREADS", "1")
 import polars as pl
 
 from fuzz_logs import LOG_FORMATS
-from fuzz_tables import TABLE_FORMATS
+from fuzz_records import RECORD_FORMATS
+from fuzz_tables import TEXT_FORMATS
 from hatscore import read
 from hatscore.errors import HatscoreError
 
-FORMATS = {one.name: one for one in (*TABLE_FORMATS, *LOG_FORMATS)}
+FORMATS = {one.name: one for one in (*TEXT_FORMATS, *RECORD_FORMATS, *LOG_FORMATS)}
 BUGS = ("silent", "crash")
 
 

@@ -82,7 +82,7 @@ def parse_columns(given: str | Mapping[str, str] | Sequence[str] | None) -> dict
     if isinstance(given, Mapping):
         pairs = [(str(name), str(column)) for name, column in given.items()]
     else:
-        texts = [given] if isinstance(given, str) else list(given)
+        texts = _texts(given, "columns")
         parts = [part for text in texts for part in re.split(r"(?<!\\),", text) if part.strip()]
         pairs = [_pair(part.replace("\\,", ","), "columns") for part in parts]
     found: dict[str, str] = {}
@@ -174,8 +174,7 @@ def parse_maps(
     if isinstance(given, Mapping):
         pairs = list(given.items())
     else:
-        texts = [given] if isinstance(given, str) else list(given)
-        pairs = [_pair(text, "map") for text in texts]
+        pairs = [_pair(text, "map") for text in _texts(given, "map")]
     found: dict[str, ValueMap] = {}
     for name, spec in pairs:
         field = "source" if name == "source_language" else str(name)
@@ -262,6 +261,13 @@ def expand_languages(
                 f"{language!r} is no language, write the columns so that they do not fit it"
             )
     return found
+
+
+def _texts(given: Any, option: str) -> list[str]:
+    texts = [given] if isinstance(given, str) else given
+    if not isinstance(texts, list | tuple) or not all(isinstance(one, str) for one in texts):
+        raise InputError(f"{option}: expected a mapping or texts field=..., got {given!r}")
+    return list(texts)
 
 
 def _pair(text: str, option: str) -> tuple[str, str]:
