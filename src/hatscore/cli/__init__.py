@@ -26,6 +26,7 @@ COMMANDS = {
     "report": "Write the page and the figures.",
     "run": "Sample a model, then score and report.",
     "score": "Print the scores of runs.",
+    "study": "Ask what drives transfer across models: size, time, thinking, script.",
 }
 EXIT_INCOMPLETE = 1
 EXIT_USAGE = 2

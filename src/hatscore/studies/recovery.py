@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 from scipy.special import bdtrc
+from scipy.stats import spearmanr
 
 from hatscore.scoring import MACRO
 from hatscore.stats import Estimate
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["COLUMNS", "recovery"]
+__all__ = ["COLUMNS", "metrics_against_truth", "recovery"]
 
 COLUMNS = ("effect", "of", "over", "truth", "value", "low", "high", "p", "covered")
 _LEVEL = 0.95
@@ -334,3 +335,22 @@ def _variance(table: pl.DataFrame, truth: _Truth) -> list[dict[str, Any]]:
         of = f"{row['benchmark']}: {row['model']}"
         rows.append(_row("variance: sd of languages", of, "languages", sd, found))
     return rows
+
+
+def metrics_against_truth(study: SimulatedStudy, material: Material) -> pl.DataFrame:
+    """Return how each metric orders the models by their true HAT.
+
+    Returns
+    -------
+    polars.DataFrame
+        Columns metric and rank_correlation: Spearman's, over models, of the mean over benchmarks
+        with the true HAT.
+    """
+    truth = _Truth(study, material)
+    names = [m for m in material.complete if m in truth.place]
+    true = truth.macro("all")[[truth.place[m] for m in names]]
+    rows = []
+    for metric in ("hat", "hat_plugin", "target_accuracy", "gap", "ratio", "transfer_score"):
+        values = [material.pooled(m, metric).value for m in names]
+        rows.append({"metric": metric, "rank_correlation": float(spearmanr(true, values)[0])})
+    return pl.DataFrame(rows)

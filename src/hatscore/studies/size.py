@@ -79,8 +79,8 @@ def size(material: Material) -> Analysis:
     findings = [*_say(table), *_say_parts(table)]
     notes += [
         (
-            "value: change per tenfold parameters. low, high and p: over other models; items_low and "
-            "items_high: these models, other items."
+            "value: change per tenfold parameters. low, high and p: over other models; items_low "
+            "and items_high: these models, other items."
         ),
         "The parts of the gain are of these models; their intervals are over items.",
     ]

@@ -43,8 +43,8 @@ def variance(material: Material) -> Analysis:
     notes = (
         (
             "sd_replies, sd_items: of one language's gap. sd_languages: of true gaps between "
-            "languages, with its interval over languages. hat_replies: share of the variance of one "
-            "language's HAT that more replies would remove."
+            "languages, with its interval over languages. hat_replies: share of the variance of "
+            "one language's HAT that more replies would remove."
         ),
     )
     points = table.unpivot(

@@ -1,0 +1,183 @@
+"""A study in words, as JSON, and as a directory of tables and figures."""
+
+from __future__ import annotations
+
+import json
+import math
+import textwrap
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from hatscore._version import __version__
+from hatscore.report.figures import save
+from hatscore.studies.figure import draw
+from hatscore.studies.recovery import metrics_against_truth, recovery
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from hatscore.studies.material import Material
+    from hatscore.studies.result import Analysis
+    from hatscore.studies.simulated import SimulatedStudy
+
+__all__ = ["TruthTables", "document", "truth_of", "words", "write"]
+
+_WIDTH = 80
+
+
+@dataclass(frozen=True, slots=True)
+class TruthTables:
+    """What a simulated study shows of its own recovery.
+
+    Attributes
+    ----------
+    effects
+        Every reported effect with its truth.
+    summary
+        The same by kind of effect.
+    metrics
+        How well each metric orders the models by their true HAT.
+    """
+
+    effects: pl.DataFrame
+    summary: pl.DataFrame
+    metrics: pl.DataFrame
+
+
+def truth_of(study: SimulatedStudy, material: Material, analyses: list[Analysis]) -> TruthTables:
+    """Return what was found beside what is true."""
+    effects = recovery(study, material, analyses)
+    summary = effects.group_by(["effect", "over"], maintain_order=True).agg(
+        pl.len().alias("effects"),
+        (pl.col("value") - pl.col("truth")).mean().alias("mean_error"),
+        pl.col("covered").filter(pl.col("low").is_not_nan()).sum().alias("covered"),
+        pl.col("low").is_not_nan().sum().alias("with_interval"),
+    )
+    return TruthTables(effects, summary, metrics_against_truth(study, material))
+
+
+def words(
+    analyses: list[Analysis], material: Material, notes: list[str], truth: TruthTables | None
+) -> str:
+    """Return the findings as text of 80 columns."""
+    lines = [_head(material), *(_wrap(f"Note: {n}") for n in notes)]
+    for a in analyses:
+        lines += ["", f"{a.name}: {a.question}"]
+        lines += [_wrap(f"- {f.verdict}: {f.text}", "  ") for f in a.findings]
+        lines += [_wrap(f"  note: {n}", "    ") for n in a.notes]
+    if truth is not None:
+        lines += ["", "truth: what the study was drawn from, and what was found", ""]
+        lines += [
+            f"{'effect':<52}{'covered':>9}{'error':>9}",
+            *(
+                f"{row['effect'][:51]:<52}{_share(row):>9}{row['mean_error']:>+9.4f}"
+                for row in truth.summary.iter_rows(named=True)
+            ),
+            "",
+            f"{'metric':<20}{'rank correlation with true HAT':>32}",
+            *(
+                f"{row['metric']:<20}{row['rank_correlation']:>+32.3f}"
+                for row in truth.metrics.iter_rows(named=True)
+            ),
+        ]
+    return "\n".join(lines)
+
+
+def document(
+    analyses: list[Analysis], material: Material, notes: list[str], truth: TruthTables | None
+) -> str:
+    """Return everything as one JSON document; what is not a number is null."""
+    found: dict[str, Any] = {
+        "hatscore": __version__,
+        "confidence": material.confidence,
+        "models": list(material.models),
+        "benchmarks": {b: list(material.languages(b)) for b in material.benchmarks},
+        "notes": notes,
+        "analyses": [
+            {
+                "name": a.name,
+                "question": a.question,
+                "findings": [{"verdict": f.verdict, "text": f.text} for f in a.findings],
+                "notes": list(a.notes),
+                "table": _rows(a.table),
+            }
+            for a in analyses
+        ],
+    }
+    if truth is not None:
+        found["truth"] = {
+            "effects": _rows(truth.effects),
+            "summary": _rows(truth.summary),
+            "metrics": _rows(truth.metrics),
+        }
+    return json.dumps(found, indent=2, ensure_ascii=False, allow_nan=False)
+
+
+def write(
+    directory: Path,
+    analyses: list[Analysis],
+    material: Material,
+    notes: list[str],
+    truth: TruthTables | None,
+) -> list[Path]:
+    """Write findings.md, study.json, and a table and a figure per analysis; return the files."""
+    directory.mkdir(parents=True, exist_ok=True)
+    written = []
+    lines = ["# Study", "", _head(material), ""]
+    lines += [f"- {n}" for n in notes]
+    for a in analyses:
+        lines += ["", f"## {a.name.capitalize()}", "", f"*{a.question}*", ""]
+        lines += [f"- **{f.verdict}**: {f.text}" for f in a.findings]
+        if a.notes:
+            lines += ["", *(f"> {n}\n>" for n in a.notes)]
+        if a.table.height:
+            path = directory / f"{a.name}.csv"
+            a.table.write_csv(path)
+            written.append(path)
+            lines += ["", f"Table: [{path.name}]({path.name})"]
+        if a.figure is not None and a.figure.points.height:
+            (image,) = save(draw(a.figure), directory / a.name)
+            written.append(image)
+            lines += ["", f"![{a.question}]({image.name})"]
+    if truth is not None:
+        for name in ("effects", "summary", "metrics"):
+            path = directory / f"truth_{name}.csv"
+            getattr(truth, name).write_csv(path)
+            written.append(path)
+    for name, text in (
+        ("findings.md", "\n".join(lines) + "\n"),
+        ("study.json", document(analyses, material, notes, truth) + "\n"),
+    ):
+        path = directory / name
+        path.write_text(text, encoding="utf-8")
+        written.append(path)
+    return written
+
+
+def _head(material: Material) -> str:
+    known = sum(m in material.facts for m in material.models)
+    return (
+        f"{len(material.models)} models ({known} in the registry), "
+        f"{len(material.benchmarks)} benchmarks, {material.confidence:.0%} intervals"
+    )
+
+
+def _share(row: dict[str, Any]) -> str:
+    if not row["with_interval"]:
+        return "-"
+    return f"{row['covered']}/{row['with_interval']}"
+
+
+def _wrap(text: str, indent: str = "  ") -> str:
+    return textwrap.fill(
+        text, _WIDTH, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
+
+
+def _rows(table: pl.DataFrame) -> list[dict[str, Any]]:
+    return [
+        {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
+        for row in table.iter_rows(named=True)
+    ]
