@@ -511,6 +511,14 @@ def test_batches() -> None:
     gc.collect()
 
 
+@needs_inspect
+def test_a_batch_has_no_pace_to_follow() -> None:
+    from hatscore.sampling.pace import Paced
+
+    assert isinstance(make_client("openai/gpt-4o"), Paced)
+    assert not isinstance(make_client("openai/gpt-4o", batch=True), Paced)
+
+
 # -- a run ---------------------------------------------------------------------------------
 
 

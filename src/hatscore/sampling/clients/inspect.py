@@ -90,7 +90,8 @@ class InspectClient:
         What the provider did not take, as sentences.
     on_pushback
         Called when the provider asks for less (HTTP 429, 503, 529) or is too late, with the
-        seconds of ``Retry-After`` and ``time.monotonic()`` of when the request went out.
+        seconds of ``Retry-After`` and ``time.monotonic()`` of when the request went out. Not
+        there with `batch`: a batch has no pace to follow, all its requests wait together.
 
     Raises
     ------
@@ -102,6 +103,7 @@ class InspectClient:
 
     kind = "inspect"
     mode: Mode = "chat"
+    on_pushback: Callable[[float | None, float], None] | None
 
     def __init__(
         self,
@@ -124,7 +126,8 @@ class InspectClient:
         self.timeout_s = timeout_s
         self.max_n = max_n
         self.notes: tuple[str, ...] = ()
-        self.on_pushback: Callable[[float | None, float], None] | None = None
+        if not batch:
+            self.on_pushback = None
         self._base_url = base_url
         self._batch = batch
         self._model_args = dict(model_args or {})
@@ -412,8 +415,9 @@ class InspectClient:
         self._accepted_n = max(self._accepted_n, got)
 
     def _push_back(self, retry_after: float | None, began: float) -> None:
-        if self.on_pushback is not None:
-            self.on_pushback(retry_after, began)
+        heard = getattr(self, "on_pushback", None)
+        if heard is not None:
+            heard(retry_after, began)
 
     def _say(self, note: str) -> None:
         if note not in self.notes:
