@@ -34,7 +34,8 @@ _END64 = struct.Struct("<4sQHHIIQQQQ")
 _LONGEST_COMMENT = 0xFFFF
 _FULL16, _FULL32 = 0xFFFF, 0xFFFFFFFF  # the number stands in the 64-bit part
 _ENCRYPTED, _UTF8 = 0x1, 0x800
-_CHUNK = 1 << 16
+_LONGEST_ENTRY = _ENTRY.size + 3 * 0xFFFF  # name, extra and comment have 16-bit lengths
+_CHUNK, _DIRECTORY_CHUNK = 1 << 16, 1 << 19
 
 
 class Readable(Protocol):
@@ -175,25 +176,31 @@ class Archive:
             yield chunk
 
     def _directory(self, keep: Callable[[bytes], bool]) -> dict[str, _Member]:
-        start, size = self._find_directory()
-        self._file.seek(start)
-        data = self._file.read(size)
+        start, left = self._find_directory()
         members: dict[str, _Member] = {}
-        at = 0
-        while at + _ENTRY.size <= len(data):
+        data, at = b"", 0
+        while left or at < len(data):
+            if left and len(data) - at < _LONGEST_ENTRY:
+                self._file.seek(start)
+                more = self._file.read(min(left, _DIRECTORY_CHUNK))
+                data, at = data[at:] + more, 0
+                start += len(more)
+                left = left - len(more) if more else 0
+            if len(data) - at < _ENTRY.size:
+                raise self._broken("its directory is cut off")
             entry = _ENTRY.unpack_from(data, at)
             if entry[0] != b"PK\x01\x02":
-                raise self._broken(f"no entry at byte {start + at} of its directory")
+                raise self._broken("its directory has an entry that is none")
             begin = at + _ENTRY.size
             end = begin + entry[10]
             name = data[begin:end]
             at = end + entry[11] + entry[12]
+            if at > len(data):
+                raise self._broken("its directory is cut off")
             if keep(name):
                 coding = "utf-8" if entry[3] & _UTF8 else "cp437"
                 extra = data[end : end + entry[11]]
                 members[name.decode(coding, "replace")] = _member(entry, extra, self._shift)
-        if at != len(data):
-            raise self._broken("its directory is cut off")
         return members
 
     def _find_directory(self) -> tuple[int, int]:
