@@ -54,13 +54,18 @@ def rows_of(outcomes):
 
 def fingerprint(rows):
     """Return the numbers without the names of items: who had how many right, item by item."""
-    items = rows.group_by("model", "benchmark", "item").agg(
-        pl.concat_str(
-            ["language", "source_language", "n", "k", "error"], separator="|", ignore_nulls=True
+    # so that a zero with a sign is a zero
+    items = (
+        rows.with_columns(pl.col("k") + 0.0)
+        .group_by("model", "benchmark", "item")
+        .agg(
+            pl.concat_str(
+                ["language", "source_language", "n", "k", "error"], separator="|", ignore_nulls=True
+            )
+            .sort()
+            .str.join(" ")
+            .alias("cells")
         )
-        .sort()
-        .str.join(" ")
-        .alias("cells")
     )
     return tuple(sorted(items.select("model", "benchmark", "cells").iter_rows()))
 
