@@ -393,7 +393,9 @@ def packed(records):
     for name in names:
         values = [row.get(name) for row in records]
         try:
-            columns.append(pl.Series(name, values))
+            column = pl.Series(name, values)
+            column.to_frame().write_parquet(io.BytesIO())
+            columns.append(column)
         except (TypeError, ValueError, OverflowError, pl.exceptions.PolarsError):
             columns.append(pl.Series(name, [repr(value) for value in values]))
     out = io.BytesIO()

@@ -54,18 +54,11 @@ def rows_of(outcomes):
 
 def fingerprint(rows):
     """Return the numbers without the names of items: who had how many right, item by item."""
-    # so that a zero with a sign is a zero
-    items = (
-        rows.with_columns(pl.col("k") + 0.0)
-        .group_by("model", "benchmark", "item")
-        .agg(
-            pl.concat_str(
-                ["language", "source_language", "n", "k", "error"], separator="|", ignore_nulls=True
-            )
-            .sort()
-            .str.join(" ")
-            .alias("cells")
-        )
+    # a zero with a sign is a zero
+    plain = rows.with_columns(pl.col("k").abs())
+    cell = pl.concat_str(["language", "source_language", "n", "k", "error"], separator="|")
+    items = plain.group_by("model", "benchmark", "item").agg(
+        cell.sort().str.join(" ").alias("cells")
     )
     return tuple(sorted(items.select("model", "benchmark", "cells").iter_rows()))
 
