@@ -1,7 +1,7 @@
 """What a run may use: replies, tokens and money, counted over all starts of the run.
 
 Before a request goes out, the room that is left is compared with what is under way, reckoned at
-the mean of this start. So a limit is passed by no more than the spread of the last requests,
+the mean of the run. So a limit is passed by no more than the spread of the last requests,
 and never by a whole round of them. The number of replies is kept exactly.
 """
 
@@ -131,7 +131,6 @@ class Meter:
         self.output_tokens = before.output_tokens
         self.estimated = before.estimated
         self.reached: str | None = None
-        self._before = before
         self._under_way = 0
         self._closed = False
         self._waiting: deque[asyncio.Future[None]] = deque()
@@ -204,21 +203,20 @@ class Meter:
 
     def _room(self) -> tuple[float, str]:
         """Return how many more replies the limits leave, and which limit is the nearest."""
-        budget, before = self.budget, self._before
+        budget, replies = self.budget, self.replies
         rooms: list[tuple[float, str]] = []
         if budget.max_replies is not None:
-            left = budget.max_replies - self.replies - self._under_way
+            left = budget.max_replies - replies - self._under_way
             rooms.append((left, f"the limit of {budget.max_replies:,} replies is reached"))
-        new = self.replies - before.replies
         tokens = self.input_tokens + self.output_tokens
         if budget.max_tokens is not None:
-            mean = (tokens - before.input_tokens - before.output_tokens) / new if new else None
             why = f"the limit of {budget.max_tokens:,} tokens is reached ({tokens:,} used)"
+            mean = tokens / replies if replies else None
             rooms.append((self._left(budget.max_tokens - tokens, mean), why))
-        cost, cost_before = self.cost, budget.cost(before.input_tokens, before.output_tokens)
-        if budget.max_cost is not None and cost is not None and cost_before is not None:
-            mean = (cost - cost_before) / new if new else None
+        cost = self.cost
+        if budget.max_cost is not None and cost is not None:
             why = f"the limit of {budget.max_cost:g} USD is reached ({cost:.4g} USD used)"
+            mean = cost / replies if replies else None
             rooms.append((self._left(budget.max_cost - cost, mean), why))
         return min(rooms)
 
