@@ -233,9 +233,7 @@ def test_equal_ids_and_indices_are_no_reason_to_merge(
 # -- one request's budget, and the breaker -----------------------------------------------------
 
 
-def test_a_request_is_given_up_when_its_time_is_spent(
-    model_server: Serve, fault: Any, tmp_path: Path
-) -> None:
+def test_a_request_is_given_up_when_its_time_is_spent(model_server: Serve, fault: Any) -> None:
     server = serve(model_server)
     server.always = fault(status=500)
     retry = Retry(tries=1000, base_s=0.02, cap_s=0.02, budget_s=0.2, open_after=10**6)

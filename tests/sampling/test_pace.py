@@ -171,7 +171,7 @@ def test_bounds_must_be_positive() -> None:
 
 
 def test_a_real_server_that_takes_four_at_once_loses_nothing(
-    model_server: Callable[..., Any], fault: Any, tmp_path: Path
+    model_server: Callable[..., Any], tmp_path: Path
 ) -> None:
     server = model_server(latency_s=0.01)
     answer, refused = server._answer, 0
