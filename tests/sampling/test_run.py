@@ -119,7 +119,17 @@ def test_every_difference_is_named() -> None:
     assert lines[0] == "mode: stored 'chat', asked 'completion'"
     assert [line.split(":")[0] for line in lines[1:]] == [
         f"benchmarks.sums.{name}"
-        for name in ("items", "languages", "repeats", "seed", "source_language", "version")
+        for name in (
+            "items",
+            "languages",
+            "plan.keep",
+            "plan.kind",
+            "plan.width",
+            "repeats",
+            "seed",
+            "source_language",
+            "version",
+        )
     ]
 
 

@@ -40,6 +40,17 @@ EXIT_INCOMPLETE = 1
     help="Replies per item and language.",
 )
 @click.option(
+    "--plan",
+    help="paper: --repeats everywhere; efficient: few target replies, where they count; width=X: "
+    "until a language's interval is at most X wide. Default: efficient where it is possible.",
+)
+@click.option(
+    "--keep",
+    type=click.FloatRange(0, 1, min_open=True),
+    help="Share of the items that the source never solved whose target prompts are sent all the "
+    "same, for accuracy and gap. Default 0.15.",
+)
+@click.option(
     "--seed",
     type=int,
     default=0,
@@ -236,6 +247,15 @@ def _cluster(given: dict[str, Any]) -> Any:
     )
 
 
+def _plan(text: str | None, keep: float | None) -> Any:
+    """Return the plan that is asked for, None for the default."""
+    from hatscore.sampling.plan import KEEP, parse_plan
+
+    if text is None and keep is None:
+        return None
+    return parse_plan(text or "efficient", keep=KEEP if keep is None else keep)
+
+
 def _request(model: str, given: dict[str, Any]) -> Any:
     from hatscore.cli.running import Request, parse_pairs, reasoning_fields
     from hatscore.sampling import Budget, SamplingParams
@@ -252,6 +272,7 @@ def _request(model: str, given: dict[str, Any]) -> Any:
         source_language=given["source"],
         items=given["items"],
         repeats=given["repeats"],
+        plan=_plan(given["plan"], given["keep"]),
         seed=given["seed"],
         mode=cast("Mode | None", given["mode"]),
         prompt_language=cast("PromptLanguage", given["prompt_language"]),

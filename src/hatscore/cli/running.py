@@ -6,8 +6,9 @@ import json
 import os
 import re
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ import click
 
 from hatscore.benchmarks import get_benchmark
 from hatscore.benchmarks.base import Bindable
+from hatscore.cli.planned import DEFAULT_PLAN, choose_plan, sample_planned, stored_plans
 from hatscore.cli.progress import show_progress
 from hatscore.errors import InputError, UnknownNameError
 from hatscore.languages import check_language
@@ -24,6 +26,7 @@ from hatscore.sampling import (
     Run,
     RunConfig,
     SamplingParams,
+    SamplingPlan,
     make_client,
     make_tasks,
     run_sampling,
@@ -68,6 +71,9 @@ class Request:
         None for all of a benchmark; the source language comes along by itself.
     options
         Options of the benchmarks; each must be known to one of them.
+    plan
+        How replies are spread over cells; None takes that of a run that is there already, else
+        the default where it is possible.
     """
 
     model: str
@@ -76,6 +82,7 @@ class Request:
     source_language: str | None = None
     items: int | None = None
     repeats: int = 10
+    plan: SamplingPlan | None = field(default_factory=SamplingPlan)
     seed: int = 0
     mode: Mode | None = None
     prompt_language: PromptLanguage = "native"
@@ -141,7 +148,12 @@ def _sample_on_cluster(
     jobs = []
     with ExitStack() as stack:
         for request, directory in zip(requests, directories, strict=True):
-            prepared = _prepare(request)
+            if request.plan is not None and request.plan.kind != "paper":
+                raise InputError(
+                    f"plan {request.plan} goes by what the source solves, stage by stage, and "
+                    "workers of a cluster take everything at once: use --plan paper with --ray"
+                )
+            prepared = _prepare(replace(request, plan=SamplingPlan()))
             if url is not None:
                 fetch_run(url, directory)
             run = stack.enter_context(Run.create_or_resume(directory, prepared.config))
@@ -152,7 +164,7 @@ def _sample_on_cluster(
                 level *= cluster.workers or MOST_ENGINES  # each has an engine of its own
             jobs.append(Job(run, prepared.tasks, make, concurrency=level))
         label = ", ".join(request.model for request in requests)
-        with show_progress(label, quiet=quiet) as progress:
+        with show_progress(label, quiet=quiet, mode=requests[0].progress) as progress:
             summaries = sample_on_ray(jobs, cluster, progress=progress)
     for summary, directory in zip(summaries, directories, strict=True):
         _tell(summary, directory, quiet=quiet)
@@ -171,30 +183,33 @@ def sample_into(request: Request, directory: Path, *, quiet: bool = False) -> Su
     InputError, ModelError, RunError
         Before anything is sampled where the request cannot work, and as `run_sampling`.
     """
-    prepared = _prepare(request)
+    prepared = _prepare(request, stored_plans(directory))
+    clients = chain([prepared.client], iter(_maker(request), None))  # each start closes its own
     with (
         Run.create_or_resume(directory, prepared.config) as run,
         show_progress(request.model, quiet=quiet, mode=request.progress) as progress,
     ):
-        summary = run_sampling(
+        start = partial(
+            run_sampling,
             run,
-            prepared.tasks,
-            prepared.client,
             concurrency=prepared.concurrency,
             progress=progress,
             budget=request.budget,
             mixed_models=request.mixed_models,
             on_stop=_say_stopping,
         )
+        summary = sample_planned(
+            run, prepared.tasks, lambda tasks: start(tasks=tasks, client=next(clients))
+        )
     _tell(summary, directory, quiet=quiet)
     return summary
 
 
-def _prepare(request: Request) -> _Prepared:
+def _prepare(request: Request, stored: Mapping[str, SamplingPlan] | None = None) -> _Prepared:
     """Return what `request` means, with warnings about it on stderr."""
     benchmarks = [get_benchmark(name) for name in request.benchmarks]
     _check_options(benchmarks, request.options)
-    loaded = [_load(benchmark, request) for benchmark in benchmarks]
+    loaded = [_load(benchmark, request, stored or {}) for benchmark in benchmarks]
     client = _maker(request)()
     config = RunConfig(
         model=request.model,
@@ -310,7 +325,9 @@ def _check_options(benchmarks: Sequence[Benchmark], options: Mapping[str, str]) 
             raise UnknownNameError(f"option of {names}", name, known or {"(it has none)"})
 
 
-def _load(benchmark: Benchmark, request: Request) -> tuple[BenchmarkPlan, list[Item]]:
+def _load(
+    benchmark: Benchmark, request: Request, stored: Mapping[str, SamplingPlan]
+) -> tuple[BenchmarkPlan, list[Item]]:
     options = {k: v for k, v in request.options.items() if k in benchmark.options}
     if isinstance(benchmark, Bindable):
         benchmark = benchmark.bind(options)
@@ -332,6 +349,15 @@ def _load(benchmark: Benchmark, request: Request) -> tuple[BenchmarkPlan, list[I
         seed=request.seed,
         options=options,
     )
+    spread, note = choose_plan(
+        request.plan or stored.get(benchmark.name),
+        items,
+        benchmark=benchmark.name,
+        repeats=request.repeats,
+        default=DEFAULT_PLAN,
+    )
+    if note:
+        click.echo(f"Note: {note}", err=True)
     plan = BenchmarkPlan(
         name=benchmark.name,
         version=benchmark.version,
@@ -341,6 +367,7 @@ def _load(benchmark: Benchmark, request: Request) -> tuple[BenchmarkPlan, list[I
         items=request.items,
         seed=request.seed,
         options=options,
+        plan=spread,
     )
     return plan, items
 

@@ -13,12 +13,14 @@ from hatscore.grading import grade
 from hatscore.grading.answer import NameMode
 from hatscore.judging import Judged, ReplyKey, read_verdicts
 from hatscore.outcomes import SCHEMA, STATUS_COLUMNS, Outcomes
+from hatscore.sampling.plan_state import PlanState
 from hatscore.sampling.run import CONFIG_NAME, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from hatscore.sampling.config import BenchmarkPlan, RunConfig
+    from hatscore.sampling.plan_state import BenchmarkState
     from hatscore.sampling.store import StoredItem
     from hatscore.sampling.task import Cell
 
@@ -28,6 +30,7 @@ FORMAT = "hatscore"
 OPTIONS = ("names", "count", "judges")
 COUNTABLE = ("unparsed", "empty", "truncated", "refused")
 _ALWAYS = frozenset({"correct", "wrong"})
+_SHOWN = 5
 _TOKENS = ("input_tokens", "output_tokens", "reasoning_tokens")
 
 
@@ -85,6 +88,7 @@ def read(
     with Run.open(path) as run:
         config = run.config
         stored = run.store.counts()
+        plans = PlanState.read(path)
         for item, response in run.store.rows():
             key = (item.benchmark, item.item, item.language)
             cell = cells.get(key)
@@ -103,12 +107,20 @@ def read(
                     cell.tokens[name].append(tokens)
     labels = {plan.name: benchmark_label(plan) for plan in config.benchmarks}
     rows = [
-        _row(cell, model=config.model, benchmark=labels[key[0]], counted=counted)
+        _row(
+            cell,
+            model=config.model,
+            benchmark=labels[key[0]],
+            counted=counted,
+            weight=_weight(plans, cell.item),
+        )
         for key, cell in cells.items()
     ]
+    for name in plans.benchmarks:
+        rows += _omitted(plans.benchmarks[name], cells, config.model, name, labels[name])
     has_names = any(cell.item.gold.kind == "name" for cell in cells.values())
     frame = pl.DataFrame(rows, schema={**SCHEMA, "gold": pl.String}, orient="row")
-    notes = _notes(config, stored, names=names, count=count, has_names=has_names)
+    notes = _notes(config, stored, plans, names=names, count=count, has_names=has_names)
     return Outcomes.from_frame(frame, notes=[*notes, *(judged.notes if judged else ())])
 
 
@@ -146,7 +158,12 @@ def benchmark_label(plan: BenchmarkPlan) -> str:
 
 
 def _row(
-    cell: _Totals, *, model: str, benchmark: str, counted: frozenset[str] | set[str]
+    cell: _Totals,
+    *,
+    model: str,
+    benchmark: str,
+    counted: frozenset[str] | set[str],
+    weight: float,
 ) -> dict[str, Any]:
     item, statuses = cell.item, cell.statuses
     neutral = item.gold.kind in ("number", "choice")
@@ -160,6 +177,7 @@ def _row(
         "k": float(statuses["correct"]),
         "group": item.group,
         "chance": item.chance,
+        "weight": weight,
         **{name: statuses[name] for name in STATUS_COLUMNS},
         **{
             name: sum(cell.tokens[name]) / len(cell.tokens[name]) if cell.tokens[name] else None
@@ -169,12 +187,64 @@ def _row(
     }
 
 
+def _weight(plans: PlanState, item: StoredItem) -> float:
+    """Return how many cells the replies to an item in a language stand for."""
+    state = plans.benchmarks.get(item.benchmark)
+    if state is None or item.language == item.source_language:
+        return 1.0
+    decision = state.decisions.get(item.item)
+    # a cell that has replies though it was left out speaks for itself
+    return decision.weight if decision is not None and decision.weight > 0 else 1.0
+
+
+def _omitted(
+    state: BenchmarkState,
+    cells: Mapping[tuple[str, str, str], _Totals],
+    model: str,
+    name: str,
+    label: str,
+) -> Iterator[dict[str, Any]]:
+    """Yield a row of weight 0 for every cell that the plan left out in a language it sampled."""
+    sources = {
+        cell.item.item: cell.item
+        for key, cell in cells.items()
+        if key[0] == name and cell.item.language == cell.item.source_language
+    }
+    for language in sorted({key[2] for key in cells if key[0] == name}):
+        for item in state.omitted(language):
+            source = sources.get(item)
+            if source is not None and (name, item, language) not in cells:
+                yield {
+                    "model": model,
+                    "benchmark": label,
+                    "item": item,
+                    "language": language,
+                    "source_language": source.source_language,
+                    "n": 0,
+                    "k": 0.0,
+                    "group": source.group,
+                    "chance": source.chance,
+                    "weight": 0.0,
+                }
+
+
 def _notes(
-    config: RunConfig, stored: Mapping[Cell, int], *, names: str, count: str, has_names: bool
+    config: RunConfig,
+    stored: Mapping[Cell, int],
+    plans: PlanState,
+    *,
+    names: str,
+    count: str,
+    has_names: bool,
 ) -> list[str]:
     notes = []
-    repeats = {plan.name: plan.repeats for plan in config.benchmarks}
-    short = sum(replies < repeats[cell.benchmark] for cell, replies in stored.items())
+    short = 0
+    for plan in config.benchmarks:
+        state = plans.benchmarks.get(plan.name)
+        here = {cell: n for cell, n in stored.items() if cell.benchmark == plan.name}
+        short += sum(n < _wanted(plan, state, cell) for cell, n in here.items())
+        if plan.plan.kind != "paper":
+            notes.append(_plan_note(config.model, plan, state, here))
     if short:
         notes.append(
             f"{config.model}: the run is incomplete, {short} of {len(stored)} cells have fewer "
@@ -189,3 +259,51 @@ def _notes(
     if check_count(count) != frozenset(COUNTABLE):
         notes.append(f"counted in n beside correct and wrong: {count}")
     return notes
+
+
+def _wanted(plan: BenchmarkPlan, state: BenchmarkState | None, cell: Cell) -> int:
+    """Return how many replies a cell is to have."""
+    if state is None or cell.item not in state.decisions:
+        return plan.repeats
+    if cell.language not in state.targets[cell.item]:
+        return plan.repeats  # the source
+    return state.repeats(cell.item, cell.language) or 0
+
+
+def _plan_note(
+    model: str, plan: BenchmarkPlan, state: BenchmarkState | None, stored: Mapping[Cell, int]
+) -> str:
+    """Say what the plan saved and what it cost."""
+    label = f"{model} on {benchmark_label(plan)}: plan {plan.plan}"
+    if state is None or state.stage != "done":
+        stage = "source" if state is None else state.stage
+        return (
+            f"{label} is at its stage {stage!r}: the run is incomplete; the same `hatscore run` "
+            "command goes on where it stopped"
+        )
+    full = plan.repeats * sum(1 + len(state.targets[item]) for item in state.decisions)
+    sent = sum(stored.values())
+    kept = [d.weight for d in state.decisions.values() if d.k == 0 and d.weight > 0]
+    unsolved = sum(d.k == 0 for d in state.decisions.values())
+    said = f"{label}: {sent:,} replies instead of {full:,} ({sent / full:.0%})"
+    if state.widened:
+        ratios = sorted(state.widened.values())
+        said += (
+            f"; intervals about {sum(ratios) / len(ratios):.2f} times as wide "
+            f"({ratios[0]:.2f} to {ratios[-1]:.2f})"
+        )
+    if unsolved > len(kept):
+        said += (
+            f"; target prompts of {unsolved - len(kept)} of {unsolved} items that the source never "
+            f"solved were left out on purpose: they add nothing to HAT, and {len(kept)} random "
+            "ones stand for them in accuracy, gap and chance-adjusted scores"
+        )
+    if plan.plan.width is not None:
+        wide = {x: w for x, w in state.widths.items() if w > plan.plan.width}
+        if wide:
+            shown = ", ".join(f"{x} {w:.3f}" for x, w in sorted(wide.items())[:_SHOWN])
+            said += (
+                f"; not reached with {plan.repeats} replies per item in {len(wide)} languages "
+                f"({shown}): more items, or more repeats, are needed"
+            )
+    return said

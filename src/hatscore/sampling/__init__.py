@@ -9,6 +9,7 @@ from hatscore.sampling.budget import Budget, Usage
 from hatscore.sampling.client import Client, Completion, SamplingParams
 from hatscore.sampling.config import BenchmarkPlan, RunConfig
 from hatscore.sampling.engine import sample
+from hatscore.sampling.plan import SamplingPlan, parse_plan
 from hatscore.sampling.run import Run
 from hatscore.sampling.start import make_client, run_sampling
 from hatscore.sampling.store import Store, StoredItem, StoredResponse
@@ -26,6 +27,7 @@ __all__ = [
     "Run",
     "RunConfig",
     "SamplingParams",
+    "SamplingPlan",
     "Store",
     "StoredItem",
     "StoredResponse",
@@ -35,6 +37,7 @@ __all__ = [
     "identical_share",
     "make_client",
     "make_tasks",
+    "parse_plan",
     "run_sampling",
     "sample",
     "warn_after",

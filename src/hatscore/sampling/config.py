@@ -11,6 +11,7 @@ from hatscore._version import __version__
 from hatscore.benchmarks.base import Mode, PromptLanguage
 from hatscore.errors import InputError
 from hatscore.sampling.client import SamplingParams
+from hatscore.sampling.plan import SamplingPlan
 from hatscore.sampling.store import now
 
 if TYPE_CHECKING:
@@ -36,13 +37,16 @@ class BenchmarkPlan:
     source_language
         BCP 47 tag of the source.
     repeats
-        Replies per item and language, at least 1.
+        Replies per item and language, at least 1; under another plan than ``paper`` those of the
+        source, and the most that a target cell gets.
     items
         Number of items; None for all.
     seed
         Seed that chose the items.
     options
         The benchmark's own options.
+    plan
+        How the replies are spread over the cells.
     """
 
     name: str
@@ -53,6 +57,7 @@ class BenchmarkPlan:
     items: int | None = None
     seed: int = 0
     options: Mapping[str, str] = field(default_factory=dict)
+    plan: SamplingPlan = field(default_factory=SamplingPlan)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "languages", tuple(self.languages))
@@ -143,7 +148,7 @@ class RunConfig:
             raise InputError(f"written in another format; this hatscore reads format {FORMAT}")
         try:
             data["params"] = SamplingParams(**data["params"])
-            data["benchmarks"] = tuple(BenchmarkPlan(**plan) for plan in data["benchmarks"])
+            data["benchmarks"] = tuple(_benchmark(plan) for plan in data["benchmarks"])
             config = cls(**data)
         except KeyError as error:
             raise InputError(f"field {error.args[0]!r} is missing") from error
@@ -176,6 +181,11 @@ def differences(stored: RunConfig, asked: RunConfig) -> list[str]:
         for name in dict.fromkeys([*left, *right])
         if name not in left or name not in right or left[name] != right[name]
     ]
+
+
+def _benchmark(data: Mapping[str, Any]) -> BenchmarkPlan:
+    # a run of the time before plans is one of the paper's plan
+    return BenchmarkPlan(**{**data, "plan": SamplingPlan(**data.get("plan", {}))})
 
 
 def _shown(flat: Mapping[str, Any], name: str) -> str:

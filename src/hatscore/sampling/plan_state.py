@@ -1,0 +1,175 @@
+"""What a sampling plan has decided so far, in ``plan.json`` beside the replies."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from hatscore.errors import RunError
+from hatscore.sampling.plan import Decision, Level, repeats_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["PLAN_NAME", "BenchmarkState", "PlanState"]
+
+PLAN_NAME = "plan.json"
+_FORMAT = 1
+
+Stage = Literal["source", "pilot", "targets", "done"]
+
+
+@dataclass(slots=True)
+class BenchmarkState:
+    """Decisions about one benchmark.
+
+    Attributes
+    ----------
+    most
+        Replies per item and language of the full plan.
+    targets
+        Target languages of every decided item.
+    decisions
+        By item; an item whose source replies are not there yet has none.
+    levels
+        By target language; a language without one is not sampled yet.
+    stage
+        How far it is: ``source`` until the items are decided, ``pilot`` until the pilot languages
+        have told how much replies vary, ``targets`` while levels may be raised, ``done``.
+    widened
+        Width of a language's interval over what the full plan would have given, as estimated
+        from its replies when the sampling was over.
+    widths
+        Width of a language's interval when its sampling stopped, for plans that stop at a width.
+    """
+
+    most: int
+    targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    decisions: dict[str, Decision] = field(default_factory=dict)
+    levels: dict[str, Level] = field(default_factory=dict)
+    stage: Stage = "source"
+    widened: dict[str, float] = field(default_factory=dict)
+    widths: dict[str, float] = field(default_factory=dict)
+
+    def repeats(self, item: str, language: str) -> int | None:
+        """Return how many replies a target cell is to have; None where it is not decided yet."""
+        decision, level = self.decisions.get(item), self.levels.get(language)
+        if decision is None or level is None:
+            return None
+        return repeats_of(decision, level, self.most)
+
+    def omitted(self, language: str) -> list[str]:
+        """Return the items whose prompts in `language` are left out on purpose."""
+        return [
+            item
+            for item, decision in self.decisions.items()
+            if decision.weight == 0 and language in self.targets[item]
+        ]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the decisions as JSON values; lists of languages are written once."""
+        lists = list(dict.fromkeys(self.targets.values()))
+        number = {languages: i for i, languages in enumerate(lists)}
+        return {
+            "most": self.most,
+            "languages": [list(languages) for languages in lists],
+            "items": {
+                item: [*decision, number[self.targets[item]]]
+                for item, decision in self.decisions.items()
+            },
+            "levels": {language: list(level) for language, level in self.levels.items()},
+            "stage": self.stage,
+            "widened": self.widened,
+            "widths": self.widths,
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> BenchmarkState:
+        """Return the decisions that :meth:`to_json` wrote."""
+        lists = [tuple(languages) for languages in data["languages"]]
+        return cls(
+            most=int(data["most"]),
+            targets={item: lists[row[3]] for item, row in data["items"].items()},
+            decisions={
+                item: Decision(int(row[0]), int(row[1]), float(row[2]))
+                for item, row in data["items"].items()
+            },
+            levels={
+                language: Level(float(row[0]), int(row[1]))
+                for language, row in data["levels"].items()
+            },
+            stage=data["stage"],
+            widened=dict(data["widened"]),
+            widths=dict(data["widths"]),
+        )
+
+
+class PlanState:
+    """The decisions of a run, by benchmark; empty before the source stage is over.
+
+    Attributes
+    ----------
+    path
+        The file.
+    benchmarks
+        Decisions by name of the benchmark.
+    """
+
+    def __init__(self, path: Path, benchmarks: dict[str, BenchmarkState]) -> None:
+        self.path = path
+        self.benchmarks = benchmarks
+
+    @classmethod
+    def read(cls, directory: str | Path) -> PlanState:
+        """Return what is decided in a run directory; nothing where there is no file.
+
+        Raises
+        ------
+        RunError
+            The file cannot be read or is damaged.
+        """
+        path = Path(directory) / PLAN_NAME
+        if not path.exists():
+            return cls(path, {})
+        try:
+            data = json.loads(path.read_text(encoding="utf-8"))
+            if data["format"] != _FORMAT:
+                raise RunError(
+                    f"{path}: written in format {data['format']}, this hatscore reads {_FORMAT}"
+                )
+            found = {
+                name: BenchmarkState.from_json(part) for name, part in data["benchmarks"].items()
+            }
+        except OSError as error:
+            raise RunError(f"{path}: cannot be read: {error.strerror}") from error
+        except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+            raise RunError(
+                f"{path}: damaged: {type(error).__name__} {error}; restore it from a copy: without "
+                "it nobody knows which prompts were left out on purpose"
+            ) from error
+        return cls(path, found)
+
+    def write(self) -> None:
+        """Write so that after a crash the file is whole: the old one or the new one.
+
+        Raises
+        ------
+        RunError
+            It cannot be written.
+        """
+        data = {
+            "format": _FORMAT,
+            "benchmarks": {name: state.to_json() for name, state in self.benchmarks.items()},
+        }
+        part = self.path.with_name(f"{PLAN_NAME}.part")
+        try:
+            with part.open("w", encoding="utf-8") as file:
+                json.dump(data, file, ensure_ascii=False, separators=(",", ":"))
+                file.flush()
+                os.fsync(file.fileno())
+            part.replace(self.path)
+        except OSError as error:
+            raise RunError(f"{self.path}: cannot be written: {error.strerror}") from error
