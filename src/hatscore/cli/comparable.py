@@ -21,6 +21,7 @@ _REFUSED = {
     "source_language": "source language",
     "prompt_language": "language of the prompts",
 }
+_SHOWN = 3
 _NOTED = {"items": "number of items", "seed": "seed of the items", "mode": "mode of the prompts"}
 
 
@@ -67,9 +68,10 @@ def check_comparable(paths: Sequence[str | Path]) -> list[str]:
             + "\nSample them alike, or study them apart."
         )
     if silent and len(paths) > 1:
+        more = f" and {len(silent) - _SHOWN} more" if len(silent) > _SHOWN else ""
         notes.append(
-            f"{', '.join(silent)} do not say which version and prompts they had: whether they "
-            "compare is for you to know"
+            f"{', '.join(silent[:_SHOWN])}{more}: nothing says which version and prompts they "
+            "had; whether they compare is for you to know"
         )
     return notes
 

@@ -14,6 +14,7 @@ from hatscore._version import __version__
 from hatscore.report.figures import save
 from hatscore.studies.figure import draw
 from hatscore.studies.recovery import metrics_against_truth, recovery
+from hatscore.studies.result import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -159,8 +160,8 @@ def write(
 def _head(material: Material) -> str:
     known = sum(m in material.facts for m in material.models)
     return (
-        f"{len(material.models)} models ({known} in the registry), "
-        f"{len(material.benchmarks)} benchmarks, {material.confidence:.0%} intervals"
+        f"{counted(len(material.models), 'model')} ({known} in the registry), "
+        f"{counted(len(material.benchmarks), 'benchmark')}, {material.confidence:.0%} intervals"
     )
 
 

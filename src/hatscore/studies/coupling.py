@@ -18,7 +18,7 @@ from hatscore.scoring import MACRO
 from hatscore.stats import Estimate
 from hatscore.stats.regression import coupling as fisher
 from hatscore.studies.effects import function_of
-from hatscore.studies.result import Analysis, Figure, Finding, between, cannot_tell
+from hatscore.studies.result import Analysis, Figure, Finding, between, cannot_tell, counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -188,8 +188,8 @@ def coupling(material: Material) -> Analysis:
         return cannot_tell(
             "coupling",
             QUESTION,
-            f"{len(material.models)} models are too few to see how accuracies move together; "
-            f"at least {_FEWEST} are needed",
+            f"{counted(len(material.models), 'model')}: too few to see how accuracies move "
+            f"together; at least {_FEWEST} are needed",
         )
     figure = Figure(pl.DataFrame(points), x_label="source accuracy", y_label="score in the targets")
     notes = (

@@ -16,6 +16,7 @@ from hatscore.studies.result import (
     Finding,
     between,
     cannot_tell,
+    counted,
     effect_row,
     verdict_of,
     with_q,
@@ -54,8 +55,8 @@ def family(material: Material, *, ratio: float = COMPARABLE) -> Analysis:
         return cannot_tell(
             "family",
             QUESTION,
-            f"no two of the {len(sized)} models of known size are of different families and within "
-            f"a factor of {ratio:g} in parameters ({len(families)} families)",
+            f"no two of {counted(len(sized), 'model')} of known size are of different families and "
+            f"within a factor of {ratio:g} in parameters ({len(families)} known)",
             notes,
         )
     rows: list[dict[str, Any]] = []

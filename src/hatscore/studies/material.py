@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -144,13 +144,25 @@ def gather(outcomes: Outcomes, registry: Registry, *, confidence: float = 0.95) 
         raise InputError("a study needs outcomes of at least one target language; there are none")
     names = dict.fromkeys(m.model for m in found)
     facts = {name: entry for name in names if (entry := registry.find(name)) is not None}
-    return Material(
+    material = Material(
         outcomes=kept,
         scores=_scores(found),
         facts=facts,
         confidence=confidence,
         notes=tuple(notes),
     )
+    if material.hat == "hat_plugin":
+        material = replace(
+            material,
+            notes=(
+                *notes,
+                (
+                    "not all models have a corrected slope (one source reply per item, or "
+                    "partial credit): HAT is the plug-in here, for all of them"
+                ),
+            ),
+        )
+    return material
 
 
 def _scores(found: Sequence[Measurement]) -> dict[tuple[str, str, str], dict[str, Estimate]]:

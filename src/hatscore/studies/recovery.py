@@ -295,7 +295,7 @@ def _script(table: pl.DataFrame, truth: _Truth) -> list[dict[str, Any]]:
             which = "mean over models" if row["model"] == ALL else "one model"
             name = f"script: other minus same, {which}"
             rows.append(_row(name, b, "items", float(mine), row))
-            if row["p_languages"] is not None and row["model"] == ALL:
+            if row.get("p_languages") is not None and row["model"] == ALL:
                 dealt = {"value": row["value"], "low": math.nan, "high": math.nan}
                 found = _row("script: dealt anew", b, "languages", effect, dealt)
                 rows.append(found | {"p": row["p_languages"]})

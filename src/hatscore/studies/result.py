@@ -22,6 +22,7 @@ __all__ = [
     "Finding",
     "between",
     "cannot_tell",
+    "counted",
     "effect_row",
     "line_row",
     "verdict_of",
@@ -118,6 +119,11 @@ def between(value: float, low: float, high: float, *, sign: bool = False) -> str
     if math.isnan(low):
         return f"{value:{form}}"
     return f"{value:{form}} [{low:{form}}, {high:{form}}]"
+
+
+def counted(n: int, what: str) -> str:
+    """Write ``1 model`` or ``3 models``."""
+    return f"{n} {what}{'' if n == 1 else 's'}"
 
 
 def verdict_of(low: float, high: float) -> Verdict:

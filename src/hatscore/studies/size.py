@@ -28,6 +28,7 @@ from hatscore.studies.result import (
     Finding,
     between,
     cannot_tell,
+    counted,
     effect_row,
     line_row,
     verdict_of,
@@ -76,7 +77,8 @@ def size(material: Material) -> Analysis:
         return cannot_tell("size", QUESTION, _why_not(material), notes)
     table, discovery = with_q(pl.DataFrame(rows, infer_schema_length=None))
     table = pl.concat([table, pl.DataFrame(parts, infer_schema_length=None)], how="diagonal")
-    findings = [*_say(table), *_say_parts(table)]
+    unknown = Finding("cannot tell", f"{_why_not(material)}.")
+    findings = [*(_say(table) or [unknown]), *_say_parts(table)]
     notes += [
         (
             "value: change per tenfold parameters. low, high and p: over other models; items_low "
@@ -242,7 +244,7 @@ def _why_not(material: Material) -> str:
     if len(models) >= _FEWEST and len(sizes) == 1:
         return f"all {len(models)} models have {sizes.pop():g} billion parameters: no trend to see"
     return (
-        f"{len(models)} of {len(material.models)} models have a known size; "
+        f"{len(models)} of {counted(len(material.models), 'model')} have a known size; "
         f"a trend needs at least {_FEWEST} of different sizes"
     )
 

@@ -24,6 +24,7 @@ from hatscore.studies.result import (
     Finding,
     between,
     cannot_tell,
+    counted,
     verdict_of,
     with_q,
 )
@@ -61,8 +62,8 @@ def time(material: Material, *, cutoff: dt.date | None = None) -> Analysis:
     dates = {m: _date(material, m) for m in dated}
     if len(dated) < _FEWEST or len(set(dates.values())) == 1:
         why = (
-            f"{len(dated)} of {len(material.models)} models have a known release date; a trend "
-            f"needs at least {_FEWEST}"
+            f"{len(dated)} of {counted(len(material.models), 'model')} have a known release date; "
+            f"a trend needs at least {_FEWEST}"
             if len(dated) < _FEWEST
             else f"all {len(dated)} models were released on {dates[dated[0]]}"
         )

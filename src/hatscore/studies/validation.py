@@ -75,17 +75,21 @@ def validation(material: Material, *, seed: int = 0) -> Analysis:
         Of the random halves.
     """
     moves: Moves = {}
-    notes: list[str] = []
+    failed: dict[str, list[str]] = {}
     for i, block in enumerate(material.outcomes.aligned()):
         rng = np.random.default_rng([seed, i])
         try:
             halves = strata(block, confidence=material.confidence, rng=rng)
         except InputError as error:
-            notes.append(f"{block.model} on {block.benchmark}: {error}")
+            failed.setdefault(str(error), []).append(f"{block.model} on {block.benchmark}")
             continue
         moves[block.benchmark, "hard to easy", block.model] = halves
     moves |= _dials(material)
     rows = _rows(moves, material.confidence)
+    notes = [
+        f"{which[0]}{f' and {len(which) - 1} more' if len(which) > 1 else ''}: {why}"
+        for why, which in failed.items()
+    ]
     if not rows:
         why = notes[0] if notes else "there are no targets"
         return cannot_tell("validation", QUESTION, why, notes)

@@ -21,7 +21,7 @@ from hatscore.errors import InputError
 from hatscore.scoring import MACRO
 from hatscore.stats import difference
 from hatscore.stats.design import components
-from hatscore.studies.result import Analysis, Figure, Finding, between, cannot_tell
+from hatscore.studies.result import Analysis, Figure, Finding, between, cannot_tell, counted
 
 if TYPE_CHECKING:
     from hatscore.outcomes import Aligned
@@ -180,8 +180,8 @@ def _say(table: pl.DataFrame) -> list[Finding]:
             for c in ("gap", "sd_replies", "sd_items", "sd_languages", "hat_replies")
         }
         text = (
-            f"{benchmark}: over {part.height} models (medians), one language's gap is known to "
-            f"within a standard error of {_number(middle['sd_replies'])} from replies and "
+            f"{benchmark}: over {counted(part.height, 'model')} (medians), one language's gap is "
+            f"known to within a standard error of {_number(middle['sd_replies'])} from replies and "
             f"{_number(middle['sd_items'])} from items"
         )
         if middle["sd_languages"] is not None:
