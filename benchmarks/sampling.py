@@ -10,8 +10,8 @@ ratios to the bare loop of the same rounds: absolute times of a shared machine s
 
 bare       one aiohttp session, JSON out and in, replies kept in a list: the floor
 hatscore   `sample` into a store; every reply is committed to disk as it comes
-inspect    inspect_ai `eval`, one item, epochs = replies (needs inspect-ai and openai)
-lm-eval    lm_eval `local-chat-completions`, one document, repeats = replies (needs lm-eval)
+inspect    inspect_ai `eval`, 10 epochs (needs inspect-ai and openai)
+lm-eval    lm_eval `local-chat-completions` by `simple_evaluate`, 10 repeats (needs lm-eval)
 
 --memory samples 200,000 replies with hatscore alone, as 20,000 prompts with 10 replies each in
 one request and as 200,000 prompts with one reply, and prints the peak memory.
@@ -191,6 +191,7 @@ def inspect(url, replies, _n):
                 task,
                 model="openai/m",
                 model_base_url=url,
+                model_args={"responses_api": False},
                 log_dir=folder,
                 display="none",
                 max_connections=CONCURRENCY,
@@ -198,42 +199,48 @@ def inspect(url, replies, _n):
                 max_tokens=64,
                 temperature=1.0,
             )
-        return len(log.samples) if log.status == "success" else 0
+            return len(log.samples) if log.status == "success" else 0
 
     return timed(main)
 
 
 def lm_eval(url, replies, _n):
-    os.environ |= {"OPENAI_API_KEY": "none", "TRANSFORMERS_VERBOSITY": "error"}
+    os.environ |= {"OPENAI_API_KEY": "none", "TRANSFORMERS_VERBOSITY": "error", "TQDM_DISABLE": "1"}
     import logging  # noqa: PLC0415 - see above
 
-    from lm_eval.api.instance import Instance  # noqa: PLC0415 - see above
-    from lm_eval.models.openai_completions import LocalChatCompletion  # noqa: PLC0415 - see above
+    import datasets  # noqa: PLC0415 - see above
+    from lm_eval import simple_evaluate  # noqa: PLC0415 - see above
+    from lm_eval.api.task import ConfigurableTask  # noqa: PLC0415 - see above
 
     logging.disable(logging.CRITICAL)
-    model = LocalChatCompletion(
-        model="m",
-        base_url=f"{url}/chat/completions",
-        num_concurrent=CONCURRENCY,
-        tokenizer_backend=None,
-        max_gen_toks=64,
-    )
-    options = {"until": [], "max_gen_toks": 64, "temperature": 1.0, "do_sample": True}
+    rows = [{"question": PROMPT.format(i), "answer": "42"} for i in range(replies // 10)]
+    config = {
+        "task": "bench",
+        "custom_dataset": lambda **_: {"test": datasets.Dataset.from_list(rows)},
+        "output_type": "generate_until",
+        "test_split": "test",
+        "doc_to_text": "{{question}}",
+        "doc_to_target": "{{answer}}",
+        "repeats": 10,
+        "generation_kwargs": {"until": ["\n\n"], "temperature": 1.0, "do_sample": True},
+        "metric_list": [{"metric": "exact_match"}],
+    }
 
     def main():
-        asked = [
-            Instance(
-                request_type="generate_until",
-                doc={},
-                arguments=(
-                    [{"role": "user", "content": PROMPT.format(i // 10), "type": "text"}],
-                    options,
-                ),
-                idx=i,
-            )
-            for i in range(replies)
-        ]
-        return len(model.generate_until(asked, disable_tqdm=True))
+        found = simple_evaluate(
+            model="local-chat-completions",
+            model_args={
+                "model": "m",
+                "base_url": f"{url}/chat/completions",
+                "num_concurrent": CONCURRENCY,
+                "max_gen_toks": 64,
+            },
+            tasks=[ConfigurableTask(config=config)],
+            apply_chat_template=True,
+            bootstrap_iters=0,
+            log_samples=True,
+        )
+        return sum(len(sample["resps"][0]) for sample in found["samples"]["bench"])
 
     return timed(main)
 
@@ -308,6 +315,8 @@ def main():
         return
     if given.role:
         options = {"cells": given.cells} if given.cells else {}
+        if not given.cells:  # what is loaded at the first use is not the price of a reply
+            CONTENDERS[given.role](given.url, 10 * given.n[0], given.n[0])
         result = CONTENDERS[given.role](given.url, given.replies, given.n[0], **options)
         result["peak_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
         print(json.dumps(result))
