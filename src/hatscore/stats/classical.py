@@ -130,8 +130,15 @@ def classical_scores(
             why_missing="the source was never right, so there is nothing to condition on",
         )
 
-    def proportion(weight: Floats, rates: Floats) -> BinomialFloor:
-        return BinomialFloor(weight=weight, slope=one, intercept=zero, scale=zero + 1, target=rates)
+    def proportion(weight: Floats, rates: Floats, trials: Floats = nt) -> BinomialFloor:
+        return BinomialFloor(
+            weight=weight,
+            slope=one,
+            intercept=zero,
+            scale=zero + 1,
+            target=rates,
+            trials=np.where(present, trials, zero),
+        )
 
     def of_target(estimates: list[Estimate]) -> list[Estimate]:
         return [
@@ -143,7 +150,10 @@ def classical_scores(
             for e, gone in zip(estimates, lost, strict=True)
         ]
 
-    source = [_inside_unit(e) for e in score("source_accuracy", s, one, proportion(one, s))]
+    source = [
+        _inside_unit(e)
+        for e in score("source_accuracy", s, one, proportion(one, s, ns[:, None] + zero))
+    ]
     target = of_target(
         [_inside_unit(e) for e in score("target_accuracy", t, one, proportion(noisy, seen))]
     )

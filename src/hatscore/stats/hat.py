@@ -368,6 +368,7 @@ def slope_parts(
             intercept=np.where(present, guess + zero, zero),
             scale=room + zero,
             target=np.where(present, t, zero),
+            trials=np.where(present, nt, zero),
         ),
     )
 

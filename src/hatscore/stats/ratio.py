@@ -46,6 +46,8 @@ class BinomialFloor:
         What a change of the target rate by one changes the numerator by is ``weight / scale``.
     target
         Observed target rates.
+    trials
+        Replies behind each observed rate.
     """
 
     weight: Floats
@@ -53,6 +55,7 @@ class BinomialFloor:
     intercept: Floats
     scale: Floats
     target: Floats
+    trials: Floats
 
     def coefficients(self, value: Floats, clusters: Clusters) -> tuple[Floats, Floats, Floats]:
         """Return ``c0, c1, c2`` of the least variance ``c0 + c1 m - c2 m**2`` per column."""
@@ -69,7 +72,10 @@ class BinomialFloor:
             share = np.where(
                 between + within > 1e-12 * power, clustered / (between + within), worst
             )
-        share = np.minimum(np.nan_to_num(share), np.nan_to_num(worst))
+        # items that are alike given s still scatter like n draws each
+        alike = np.divide(w * w, self.trials, out=np.zeros_like(w), where=self.trials > 0).sum(0)
+        least = np.divide(alike, power, out=np.zeros_like(power), where=power > 0)
+        share = np.minimum(np.maximum(np.nan_to_num(share), least), np.nan_to_num(worst))
         w2 = w * w
         return (
             share * (w2 * p0 * (1 - p0)).sum(0),
