@@ -14,7 +14,8 @@ inspect    inspect_ai `eval`, 10 epochs (needs inspect-ai and openai)
 lm-eval    lm_eval `local-chat-completions` by `simple_evaluate`, 10 repeats (needs lm-eval)
 
 --memory samples 200,000 replies with hatscore alone, as 20,000 prompts with 10 replies each in
-one request and as 200,000 prompts with one reply, and prints the peak memory.
+one request and as 200,000 prompts with one reply, and prints the peak memory. The tasks are made
+when they are asked for: the prompts themselves are not what is measured.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -154,16 +156,24 @@ def hatscore(url, replies, n, cells=None):
     count = cells or replies // repeats
     gold = Gold("number", "42", "sw", "en")
 
-    def make(i):
-        item = Item(str(i), "sw", "en", PROMPT.format(i), gold)
-        return Task("b", item, Prompt("chat", PROMPT.format(i), (), 64), replies // count)
+    class Tasks(Sequence):
+        """Tasks made when asked for, as a sequence may."""
+
+        def __len__(self):
+            return count
+
+        def __getitem__(self, i):
+            if not 0 <= i < count:
+                raise IndexError(i)
+            item = Item(str(i), "sw", "en", PROMPT.format(i), gold)
+            return Task("b", item, Prompt("chat", PROMPT.format(i), (), 64), replies // count)
 
     async def main(path):
         client = OpenAIClient("m", url, max_n=n, api_key="")
         with Store(path) as store:
             summary = await sample(
                 store,
-                [make(i) for i in range(count)],
+                Tasks(),
                 client,
                 params=SamplingParams(),
                 concurrency=CONCURRENCY,
