@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import stdtr
 
 from hatscore.errors import InputError
-from hatscore.stats.intervals import t_quantile
+from hatscore.stats.intervals import t_half_width
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -202,7 +202,7 @@ def combine(
     influence, clusters = _joint_influence(estimates, weights)
     se = math.sqrt(math.fsum(influence**2))
     n_effective = min(e.n_effective for e in estimates)
-    half_low = half_high = t_quantile(level, n_effective) * se
+    half_low = half_high = t_half_width(level, n_effective, se)
     if se == 0:
         half_low, half_high = _open_ends(estimates, weights)
     reason = "; ".join(sorted({e.reason for e in estimates if e.reason}))

@@ -31,7 +31,15 @@ from hatscore.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Region", "fieller", "normal_quantile", "score_region", "t_quantile", "wilson"]
+__all__ = [
+    "Region",
+    "fieller",
+    "normal_quantile",
+    "score_region",
+    "t_half_width",
+    "t_quantile",
+    "wilson",
+]
 
 _FEWEST = 1.0 + 1e-9
 
@@ -78,6 +86,12 @@ def t_quantile(confidence: float, n_effective: float) -> float:
         return math.inf
     n = n_effective
     return float(stdtrit(n - 1, 0.5 + confidence / 2)) * math.sqrt(n / (n - 1))
+
+
+def t_half_width(confidence: float, n_effective: float, se: float) -> float:
+    """Return half the width of Student's interval; infinite without a second cluster."""
+    quantile = t_quantile(confidence, n_effective)
+    return math.inf if math.isinf(quantile) else quantile * se
 
 
 def fieller(a: NDArray[np.float64], u: NDArray[np.float64], confidence: float) -> Region:

@@ -23,7 +23,7 @@ from scipy.special import stdtr
 from hatscore.stats.clusters import Clusters
 from hatscore.stats.counts import check_chance, check_counts, falling_moment, rate
 from hatscore.stats.estimate import Estimate, p_value
-from hatscore.stats.intervals import t_quantile
+from hatscore.stats.intervals import t_half_width
 from hatscore.stats.weighting import Planned, check_weights
 
 if TYPE_CHECKING:
@@ -192,7 +192,7 @@ def _solve(
         value = float(row @ coefficients)
         part = row @ influence
         se = math.sqrt(float(part @ part))
-        half = t_quantile(confidence, n) * se
+        half = t_half_width(confidence, n, se)
         return Estimate(
             value=value,
             low=value - half,

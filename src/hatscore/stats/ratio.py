@@ -11,7 +11,7 @@ import numpy as np
 from hatscore.errors import InputError
 from hatscore.stats.bootstrap import bootstrap_ratio
 from hatscore.stats.estimate import Estimate
-from hatscore.stats.intervals import fieller, score_region, t_quantile
+from hatscore.stats.intervals import fieller, score_region, t_half_width
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,10 +72,12 @@ class BinomialFloor:
             share = np.where(
                 between + within > 1e-12 * power, clustered / (between + within), worst
             )
-        # items that are alike given s still scatter like n draws each
+        # items that are alike given s still scatter like n draws each; those of one cluster may
+        # be the same draws
         alike = np.divide(w * w, self.trials, out=np.zeros_like(w), where=self.trials > 0).sum(0)
-        least = np.divide(alike, power, out=np.zeros_like(power), where=power > 0)
-        share = np.minimum(np.maximum(np.nan_to_num(share), least), np.nan_to_num(worst))
+        worst = np.nan_to_num(worst)
+        least = worst * np.divide(alike, power, out=np.zeros_like(power), where=power > 0)
+        share = np.minimum(np.maximum(np.nan_to_num(share), least), worst)
         w2 = w * w
         return (
             share * (w2 * p0 * (1 - p0)).sum(0),
@@ -165,7 +167,9 @@ def ratio_table(
         low, high = np.full_like(centre, np.nan), np.full_like(centre, np.nan)
         needs_floor = known
     elif interval == "delta":
-        half = _half_width(confidence, n_effective, se)
+        half = np.array(
+            [t_half_width(confidence, n, e) for n, e in zip(n_effective, se, strict=True)]
+        )
         low, high = centre - half, centre + half
         needs_floor = se == 0
     else:
@@ -227,11 +231,6 @@ def ratio_estimates(
         )
         for j in range(len(table.value))
     ]
-
-
-def _half_width(confidence: float, n_effective: Floats, se: Floats) -> Floats:
-    quantiles = np.array([t_quantile(confidence, n) for n in n_effective])
-    return np.where(np.isinf(quantiles), np.inf, np.where(np.isinf(quantiles), 0, quantiles) * se)
 
 
 def _spread_share(influence: Floats, n_effective: Floats) -> Floats:
