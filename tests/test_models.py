@@ -102,6 +102,12 @@ def test_closed_model_at_a_server_says_what_to_do(registry):
         resolve("paper/claude-opus-4-7", server=True, registry=registry)
 
 
+def test_a_server_at_hand_is_used_for_the_models_it_may_have(registry):
+    names = {"paper/qwen3-4b": "openai-api/", "paper/claude-opus-4-7": "anthropic/"}
+    for name, way in names.items():
+        assert resolve(name, server=None, registry=registry).spec.startswith(way)
+
+
 def test_local_name_is_found(registry):
     assert registry.find("local").name == "gemma-3-270m"
     assert resolve("gemma-3-270m", registry=registry).spec == "local"

@@ -222,6 +222,21 @@ def test_settings_are_compared_with_their_model(found):
     }
 
 
+def test_an_id_that_settings_share_is_no_setting(only):
+    names = {"gemini-2.5-flash": "google/gemini-2.5-flash"}
+    a = thinking(only("gemini-2.5-flash", "gemini-2.5-flash-off", rename=names))
+    assert "No two models are settings of one" in a.findings[0].text
+
+
+def test_models_without_a_hat_take_no_part_in_size(study, registry):
+    models = ["gemma-3-1b-it", "gemma-3-4b-it", "gemma-3-12b-it", "gemma-3-27b-it"]
+    never = pl.when(pl.col("model") == "gemma-3-1b-it").then(0.0).otherwise(pl.col("k"))
+    frame = study.outcomes.frame.filter(pl.col("model").is_in(models)).with_columns(k=never)
+    a = size(gather(Outcomes.from_frame(frame), registry))
+    assert set(a.table["n"]) == {3}
+    assert "without a HAT on some benchmark, and left out there: gemma-3-1b-it" in a.notes
+
+
 def test_token_ratios_by_hand(only):
     m = only("gemma-3-4b-it")
     ratios = token_ratio(m, "gemma-3-4b-it", "reasoning", "output_tokens")

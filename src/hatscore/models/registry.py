@@ -15,10 +15,11 @@ from hatscore.models.entry import Model, model_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["PREFIX", "Registry", "Resolved", "load_models", "resolve"]
+__all__ = ["AMBIGUOUS", "PREFIX", "Registry", "Resolved", "load_models", "resolve"]
 
 PREFIX = "paper/"
-_AMBIGUOUS = "unknown"
+AMBIGUOUS = "unknown"
+"""The setting of a model whose name in a run is that of several settings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +88,7 @@ class Registry:
             return None
         bases = [m for m in several if not m.variant_of]
         model = (bases or several)[0]
-        return model if len(several) == 1 else replace(model, thinking=_AMBIGUOUS)
+        return model if len(several) == 1 else replace(model, thinking=AMBIGUOUS)
 
 
 def load_models(paths: Sequence[str | Path] = ()) -> Registry:
@@ -127,7 +128,7 @@ def load_models(paths: Sequence[str | Path] = ()) -> Registry:
 def resolve(
     name: str,
     *,
-    server: bool = False,
+    server: bool | None = False,
     registry: Registry | None = None,
     today: dt.date | None = None,
 ) -> Resolved | None:
@@ -138,7 +139,8 @@ def resolve(
     name
         What the user typed as a model.
     server
-        Whether an OpenAI-compatible server was named: then the model is asked for there.
+        Whether an OpenAI-compatible server was named: then the model is asked for there. None
+        where one is at hand but not named for this model: it is used for models known at one.
     registry
         Default: ours.
     today
@@ -173,8 +175,8 @@ def resolve(
     return Resolved(model, spec, parameters, model.refused, tuple(_warnings(model, day)))
 
 
-def _way(model: Model, *, server: bool) -> tuple[str, Mapping[str, Any]]:
-    if server:
+def _way(model: Model, *, server: bool | None) -> tuple[str, Mapping[str, Any]]:
+    if server or (server is None and "name" in model.server):
         if "name" not in model.server:
             raise InputError(
                 f"{model.name} is not known at an OpenAI-compatible server"

@@ -46,6 +46,7 @@ __all__ = ["PARTS", "decompose", "size"]
 QUESTION = "Does HAT grow with the number of parameters, and what makes target accuracy grow?"
 PARTS = ("target", "source", "transfer", "both", "rest")
 _FEWEST = 3
+_NEEDED = ("source_accuracy", "target_accuracy", "HAT")
 _COUNTS = (("total", "parameters_total"), ("active", "parameters_active"))
 _SCORES = (("HAT", "HAT"), ("target_accuracy", "target accuracy"))
 
@@ -63,8 +64,6 @@ def size(material: Material) -> Analysis:
                 continue
             for name, label in _SCORES:
                 scores = [material.score(m, scope, name) for m in models]
-                if any(math.isnan(s.value) for s in scores):
-                    continue
                 head = {"benchmark": scope, "parameters": kind, "score": label}
                 rows.append({**head, "lines": "pooled", **_pooled(x, scores, material.confidence)})
                 families = [material.facts[m].family for m in models]
@@ -161,6 +160,7 @@ def _sized(material: Material, scope: str, attribute: str) -> list[str]:
         if (f := material.facts.get(m)) is not None
         and not f.variant_of
         and getattr(f, attribute) is not None
+        and all(math.isfinite(material.score(m, scope, name).value) for name in _NEEDED)
     ]
 
 
@@ -201,12 +201,7 @@ def _parts(
     material: Material, scope: str, models: list[str], x: list[float]
 ) -> list[dict[str, Any]]:
     centred = np.array(x) - np.mean(x)
-    columns = [
-        [material.score(m, scope, name) for m in models]
-        for name in ("source_accuracy", "target_accuracy", "HAT")
-    ]
-    if any(math.isnan(e.value) for column in columns for e in column):
-        return []
+    columns = [[material.score(m, scope, name) for m in models] for name in _NEEDED]
     found = decompose(
         (centred / (centred @ centred)).tolist(), *columns, confidence=material.confidence
     )
@@ -225,6 +220,15 @@ def _left_out(material: Material) -> list[str]:
         for m in material.models
         if (f := material.facts.get(m)) and not f.variant_of and f.parameters_total is None
     ]
+    silent = [
+        m
+        for m in material.models
+        if any(
+            math.isnan(material.score(m, b, "HAT").value)
+            for b in material.benchmarks
+            if m in material.on(b)
+        )
+    ]
     variants = [m for m in material.models if (f := material.facts.get(m)) and f.variant_of]
     if unknown:
         notes.append(
@@ -233,6 +237,8 @@ def _left_out(material: Material) -> list[str]:
         )
     if sizeless:
         notes.append(f"size not published: {', '.join(sizeless)}")
+    if silent:
+        notes.append(f"without a HAT on some benchmark, and left out there: {', '.join(silent)}")
     if variants:
         notes.append(f"further settings of a model, not models: {', '.join(variants)}")
     return notes

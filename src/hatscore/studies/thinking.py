@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
+from hatscore.models.registry import AMBIGUOUS
 from hatscore.stats import Estimate, difference
 from hatscore.stats.clusters import Clusters
 from hatscore.stats.estimate import p_value
@@ -125,7 +126,10 @@ def token_ratio(material: Material, model: str, benchmark: str, column: str) -> 
 
 
 def _settings(material: Material) -> list[dict[str, Any]]:
-    by_name = {f.name: m for m, f in material.facts.items() if not f.variant_of}
+    # a run under an id that several settings share may be any of them
+    by_name = {
+        f.name: m for m, f in material.facts.items() if not f.variant_of and f.thinking != AMBIGUOUS
+    }
     rows = []
     for other, f in material.facts.items():
         base = by_name.get(f.variant_of)
