@@ -89,7 +89,8 @@ def token_ratio(material: Material, model: str, benchmark: str, column: str) -> 
     -------
     dict
         By language; empty where no item has the count on both sides. The ratio is
-        ``sum(target) / sum(source)`` over such items, Fieller's interval clustered by group.
+        ``sum(target) / sum(source)`` over such items, each as often as its cell stands for others
+        that a sampling plan left out, Fieller's interval clustered by group.
     """
     part = material.outcomes.frame.filter(
         (pl.col("model") == model) & (pl.col("benchmark") == benchmark)
@@ -99,14 +100,16 @@ def token_ratio(material: Material, model: str, benchmark: str, column: str) -> 
     found = {}
     for language in material.languages(benchmark):
         target = part.filter(~is_source & (pl.col("language") == language))
-        both = target.select("item", target=column).join(source, on="item", maintain_order="left")
+        both = target.select("item", "weight", target=column).join(
+            source, on="item", maintain_order="left"
+        )
         if not both.height or not both["source"].sum():
             continue
         clusters = Clusters.of(both["group"].to_numpy(), both.height)
         one = np.ones((both.height, 1), dtype=bool)
         ratios = ratio_table(
-            both["target"].to_numpy()[:, None],
-            both["source"].to_numpy()[:, None],
+            (both["weight"] * both["target"]).to_numpy()[:, None],
+            (both["weight"] * both["source"]).to_numpy()[:, None],
             one,
             clusters=clusters,
             floor=None,

@@ -152,14 +152,16 @@ def _metrics(
     confidence: float,
 ) -> dict[str, Estimate]:
     counts = (k_source[mask], n_source[mask], block.k_target[mask], block.n_target[mask])
-    groups = block.groups[mask]
+    groups, weights = block.groups[mask], block.weights[mask]
     found = {
         name: mean(column, confidence=confidence)
-        for name, column in classical_scores(*counts, groups=groups, confidence=confidence).items()
+        for name, column in classical_scores(
+            *counts, groups=groups, weights=weights, confidence=confidence
+        ).items()
     }
-    found["hat"] = hat_macro(*counts, groups=groups, confidence=confidence)
+    found["hat"] = hat_macro(*counts, groups=groups, weights=weights, confidence=confidence)
     found["hat_plugin"] = hat_macro(
-        *counts, estimator="plugin", groups=groups, confidence=confidence
+        *counts, estimator="plugin", groups=groups, weights=weights, confidence=confidence
     )
     return {name: scoped(found[name], block.benchmark) for name in METRICS}
 

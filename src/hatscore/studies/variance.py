@@ -75,9 +75,11 @@ def reply_variance(block: Aligned) -> dict[str, float]:
             found[language] = math.nan
             continue
         s, t = block.k_source[seen] / ns[seen], block.k_target[seen, j] / nt[seen]
-        noise = s * (1 - s) / (ns[seen] - 1) + t * (1 - t) / (nt[seen] - 1)
+        # a cell that stands for others that a plan left out counts as often, noise and all
+        w = block.weights[:, j]
+        noise = w[seen] * s * (1 - s) / (ns[seen] - 1) + w[seen] ** 2 * t * (1 - t) / (nt[seen] - 1)
         # items with a single reply on one side are taken to be like the others
-        found[language] = float(noise.mean()) / int(use.sum())
+        found[language] = float(noise.mean()) * int(use.sum()) / float(w[use].sum()) ** 2
     return found
 
 
