@@ -70,6 +70,8 @@ def run_arguments(server, directory):
         ITEMS,
         "--base-url",
         server.url,
+        "--plan",
+        "paper",
         "-o",
         directory,
     ]

@@ -23,6 +23,7 @@ COMMANDS = {
     "demo": "Measure a small real model on this machine and write the page.",
     "judge": "Let models judge stored replies.",
     "models": "What is known of models: size, date, settings, prices.",
+    "plan": "What a run will cost and how sharp it will be.",
     "report": "Write the page and the figures.",
     "run": "Sample a model, then score and report.",
     "score": "Print the scores of runs.",

@@ -52,7 +52,12 @@ def _describe(config: RunConfig) -> dict[str, str]:
         described[label] = (
             f"version {plan.version}; source {plan.source_language}; "
             f"{'all' if plan.items is None else plan.items} items (seed {plan.seed}), "
-            f"{plan.repeats} replies per item and language"
+            + (
+                f"{plan.repeats} replies per item and language"
+                if plan.plan.kind == "paper"
+                else f"plan {plan.plan}: {plan.repeats} replies per item in the source, at "
+                f"most as many in a target; {plan.plan.keep:.0%} of the unsolved items kept"
+            )
         )
         try:
             benchmark = get_benchmark(plan.name)

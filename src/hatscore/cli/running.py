@@ -44,9 +44,12 @@ if TYPE_CHECKING:
     from hatscore.sampling.cluster import Cluster
     from hatscore.sampling.start import NamedClient
 
+    _Loaded = tuple[Benchmark, BenchmarkPlan, list[Item]]
+
 __all__ = [
     "Request",
     "default_directory",
+    "load_tasks",
     "parse_pairs",
     "reasoning_fields",
     "sample_all",
@@ -153,6 +156,8 @@ def _sample_on_cluster(
                     f"plan {request.plan} goes by what the source solves, stage by stage, and "
                     "workers of a cluster take everything at once: use --plan paper with --ray"
                 )
+            if request.plan is None and DEFAULT_PLAN.kind != "paper":
+                click.echo("Note: on a cluster runs are sampled by the full plan", err=True)
             prepared = _prepare(replace(request, plan=SamplingPlan()))
             if url is not None:
                 fetch_run(url, directory)
@@ -207,9 +212,7 @@ def sample_into(request: Request, directory: Path, *, quiet: bool = False) -> Su
 
 def _prepare(request: Request, stored: Mapping[str, SamplingPlan] | None = None) -> _Prepared:
     """Return what `request` means, with warnings about it on stderr."""
-    benchmarks = [get_benchmark(name) for name in request.benchmarks]
-    _check_options(benchmarks, request.options)
-    loaded = [_load(benchmark, request, stored or {}) for benchmark in benchmarks]
+    loaded = _load_all(request, stored or {})
     client = _maker(request)()
     config = RunConfig(
         model=request.model,
@@ -218,24 +221,43 @@ def _prepare(request: Request, stored: Mapping[str, SamplingPlan] | None = None)
         mode=client.mode,
         prompt_language=request.prompt_language,
         params=request.params,
-        benchmarks=tuple(plan for plan, _ in loaded),
+        benchmarks=tuple(plan for _, plan, _ in loaded),
         base_url=client.base_url,
     )
     for warning in warn_before(request.params, request.repeats):
         click.echo(f"Warning: {warning}", err=True)
-    tasks = [
-        task
-        for benchmark, (plan, items) in zip(benchmarks, loaded, strict=True)
-        # one language after the other: servers keep what equal prompts begin with
-        for task in make_tasks(
-            benchmark,
-            sorted(items, key=lambda item: (item.language != item.source_language, item.language)),
-            mode=client.mode,
-            prompt_language=request.prompt_language,
-            repeats=plan.repeats,
-        )
-    ]
+    tasks = [task for part in loaded for task in _tasks(part, request, client.mode)]
     return _Prepared(request, client, config, tasks)
+
+
+def load_tasks(request: Request, mode: Mode) -> list[tuple[BenchmarkPlan, list[Task]]]:
+    """Return everything that the full plan of `request` asks, by benchmark; asks nothing.
+
+    Raises
+    ------
+    InputError
+        As of :func:`sample_into`.
+    """
+    return [(part[1], _tasks(part, request, mode)) for part in _load_all(request, {})]
+
+
+def _load_all(request: Request, stored: Mapping[str, SamplingPlan]) -> list[_Loaded]:
+    benchmarks = [get_benchmark(name) for name in request.benchmarks]
+    _check_options(benchmarks, request.options)
+    return [(benchmark, *_load(benchmark, request, stored)) for benchmark in benchmarks]
+
+
+def _tasks(loaded: _Loaded, request: Request, mode: Mode) -> list[Task]:
+    benchmark, plan, items = loaded
+    # one language after the other: servers keep what equal prompts begin with
+    ordered = sorted(items, key=lambda i: (i.language != i.source_language, i.language))
+    return make_tasks(
+        benchmark,
+        ordered,
+        mode=mode,
+        prompt_language=request.prompt_language,
+        repeats=plan.repeats,
+    )
 
 
 def _maker(request: Request, *, threads: int | None = None) -> Callable[[], NamedClient]:

@@ -1,0 +1,280 @@
+"""Sampling plans through the command line: stages, resuming, scores and what is said of them."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing, suppress
+from hashlib import sha256
+
+import pytest
+
+from hatscore import read
+from hatscore.benchmarks import get_benchmark
+from hatscore.cli import main
+from hatscore.errors import RunError
+from hatscore.sampling.plan_state import PlanState
+from hatscore.scoring import measurements
+
+SLOPES = {"de": 0.9, "ru": 0.4, "fr": 0.6, "ja": 0.8}
+ITEMS = 120
+
+
+def run_cli(capsys, *arguments):
+    with pytest.raises(SystemExit) as end:
+        main([str(a) for a in arguments])
+    printed = capsys.readouterr()
+    return end.value.code, printed.out, printed.err
+
+
+def rate_of(item_id):
+    """A third of the items is never solved, the others uniformly."""
+    u = int(sha256(item_id.encode()).hexdigest()[:8], 16) / 16**8
+    return max(0.0, 1.5 * u - 0.5)
+
+
+@pytest.fixture
+def known_model(model_server):
+    benchmark = get_benchmark("wordmath")
+    items = benchmark.load(
+        languages=["en", *SLOPES], source_language="en", items=ITEMS, seed=0, options={}
+    )
+    asked = {benchmark.prompt(i, mode="chat", prompt_language="native").text: i for i in items}
+
+    def probability(prompt):
+        item = asked[prompt]
+        return rate_of(item.id) * SLOPES.get(item.language, 1.0)
+
+    return model_server(
+        probability=probability,
+        right=lambda prompt: f"Answer: {asked[prompt].gold.value}",
+        wrong=lambda prompt: f"Answer: {int(asked[prompt].gold.value) + 1}",
+        n_limit=8,
+    )
+
+
+def arguments(server, directory, *more, languages=SLOPES):
+    return [
+        *("run", "openai-api/test-model", "-b", "wordmath", "-l", ",".join(languages)),
+        *("--items", ITEMS, "--base-url", server.url, "-o", directory, "-q", *more),
+    ]
+
+
+def replies(directory):
+    path = directory / "responses.sqlite"
+    if not path.exists():
+        return {}
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+        query = "SELECT item, language, count(*) FROM responses WHERE error IS NULL GROUP BY 1, 2"
+        with suppress(sqlite3.OperationalError):
+            return {(item, language): n for item, language, n in db.execute(query)}
+    return {}
+
+
+def test_efficient_asks_little_and_scores_as_it_should(known_model, tmp_path, capsys):
+    directory = tmp_path / "run"
+    code, out, _ = run_cli(capsys, *arguments(known_model, directory, "--plan", "efficient"))
+    assert code == 0
+    assert "plan efficient" in out
+    assert "left out on purpose" in " ".join(out.split())
+    assert "lacks" not in out
+
+    got = replies(directory)
+    full = (1 + len(SLOPES)) * ITEMS * 10
+    assert sum(n for (_, lang), n in got.items() if lang == "en") == ITEMS * 10
+    assert sum(got.values()) < 0.55 * full  # four targets share the source
+
+    state = PlanState.read(directory).benchmarks["wordmath"]
+    assert state.stage == "done"
+    unsolved = [item for item, d in state.decisions.items() if d.k == 0]
+    kept = [item for item in unsolved if state.decisions[item].weight > 0]
+    assert len(kept) == max(5, -(-len(unsolved) * 15 // 100))
+    assert sum(state.decisions[item].weight for item in kept) == pytest.approx(len(unsolved))
+    for (item, language), n in got.items():
+        if language != "en":
+            assert n == state.repeats(item, language) > 0
+
+    found = {m.language: m.scores for m in measurements(read(directory))}
+    mean_rate = sum(rate_of(item) for item in state.decisions) / ITEMS
+    for language, slope in SLOPES.items():
+        scores = found[language]
+        assert scores["hat"].low - 0.03 <= slope <= scores["hat"].high + 0.03
+        assert scores["hat"].n_items == scores["target_accuracy"].n_items == ITEMS
+        accuracy = scores["target_accuracy"]
+        assert accuracy.low - 0.02 <= slope * mean_rate <= accuracy.high + 0.02
+    assert 1.0 < sum(state.widened.values()) / len(SLOPES) < 1.4
+
+    # the same command asks for nothing, and without --plan it is the same run
+    before = len(known_model.requests)
+    for more in (["--plan", "efficient"], []):
+        assert run_cli(capsys, *arguments(known_model, directory, *more))[0] == 0
+    assert not [r for r in known_model.requests[before:] if "completions" in r.path]
+    code, _, err = run_cli(capsys, *arguments(known_model, directory, "--plan", "paper"))
+    assert code == 2
+    assert "plan.kind: stored 'efficient', asked 'paper'" in err
+
+
+def test_killed_anywhere_it_ends_as_if_it_had_never_stopped(known_model, tmp_path, capsys):
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    command = [str(a) for a in arguments(known_model, broken, "--plan", "efficient")]
+    known_model.latency_s = 0.02
+    for _ in range(3):
+        process = subprocess.Popen(
+            [sys.executable, "-m", "hatscore", *command],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        before = sum(replies(broken).values())
+        end = time.monotonic() + 60
+        while time.monotonic() < end and process.poll() is None:
+            if sum(replies(broken).values()) > before + 500:
+                break
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    known_model.latency_s = 0
+    assert run_cli(capsys, *command)[0] == 0
+    assert run_cli(capsys, *arguments(known_model, whole, "--plan", "efficient"))[0] == 0
+    a = PlanState.read(broken).benchmarks["wordmath"]
+    assert a.stage == "done"
+    assert sum(d.weight for d in a.decisions.values()) == pytest.approx(ITEMS)
+    for (item, language), n in replies(broken).items():
+        assert n == (10 if language == "en" else a.repeats(item, language))
+    b = PlanState.read(whole).benchmarks["wordmath"]
+    # which unsolved items are kept does not hang on the model's draws
+    both = {i for i in a.decisions if a.decisions[i].k == b.decisions[i].k == 0}
+    kept = [{i for i in both if x.decisions[i].weight > 0} for x in (a, b)]
+    assert len(kept[0] & kept[1]) >= 0.6 * min(len(kept[0]), len(kept[1]))
+
+
+def test_width_stops_where_the_interval_is_narrow_enough(known_model, tmp_path, capsys):
+    directory = tmp_path / "run"
+    command = arguments(known_model, directory, "--plan", "width=0.25")
+    code, out, _ = run_cli(capsys, *command)
+    assert code == 0
+    assert "plan width=0.25" in out
+    state = PlanState.read(directory).benchmarks["wordmath"]
+    for m in measurements(read(directory)):
+        if m.language == "macro":
+            continue
+        width = m.scores["hat"].high - m.scores["hat"].low
+        assert width == pytest.approx(state.widths[m.language])
+        assert width <= 0.25 or state.levels[m.language].per_solved == 20
+    narrow = tmp_path / "narrow"
+    code, out, _ = run_cli(
+        capsys, *arguments(known_model, narrow, "--plan", "width=0.01", languages=["de"])
+    )
+    assert code == 0
+    assert "not reached with 10 replies per item" in " ".join(out.split())
+
+
+def test_unfinished_stages_are_said(known_model, tmp_path, capsys):
+    directory = tmp_path / "run"
+    command = arguments(known_model, directory, "--plan", "efficient")
+    code, out, _ = run_cli(capsys, *command, "--max-replies", 600)
+    assert code == 1
+    assert "incomplete" in " ".join(out.split())
+    assert {language for _, language in replies(directory)} == {"en"}
+    code, _, _ = run_cli(capsys, *command, "--max-replies", 1500)
+    assert code == 1
+    assert run_cli(capsys, *command)[0] == 0
+    assert PlanState.read(directory).benchmarks["wordmath"].stage == "done"
+
+
+def test_a_damaged_plan_is_an_error_not_another_plan(known_model, tmp_path, capsys):
+    directory = tmp_path / "run"
+    run_cli(capsys, *arguments(known_model, directory, "--plan", "efficient", languages=["de"]))
+    path = directory / "plan.json"
+    data = json.loads(path.read_text())
+    path.write_text(path.read_text()[:40])
+    with pytest.raises(RunError, match="left out on purpose"):
+        read(directory)
+    path.write_text(json.dumps({**data, "format": 99}))
+    with pytest.raises(RunError, match="format 99"):
+        read(directory)
+
+
+def test_few_repeats_and_wrong_words(known_model, tmp_path, capsys):
+    for more, said in (
+        (["--plan", "efficient", "--repeats", "2"], "fewer than 4 repeats"),
+        (["--plan", "cheap"], "efficient"),
+        (["--plan", "width=wide"], "expected a number"),
+        (["--plan", "width=-1"], "(0, 1]"),
+    ):
+        code, _, err = run_cli(capsys, *arguments(known_model, tmp_path / "no", *more))
+        assert code == 2
+        assert said in " ".join(err.split())
+    code, _, err = run_cli(
+        capsys, *arguments(known_model, tmp_path / "two", "--repeats", 2, languages=["de"])
+    )
+    assert code == 0
+    assert "sampled by the full plan" in err
+
+
+def plan_json(capsys, *more):
+    code, out, _ = run_cli(capsys, "plan", *more, "--format", "json")
+    assert code == 0
+    return json.loads(out)
+
+
+def test_plan_counts_what_a_run_would_ask(capsys):
+    found = plan_json(
+        capsys,
+        *("openai-api/x", "-b", "wordmath", "-l", "de,ru", "--items", 100, "--width", 0.2),
+        *("--price-in", 1, "--price-out", 10, "--output-tokens", 100),
+    )
+    (part,) = found["benchmarks"]
+    paper, efficient, width = part["plans"]
+    assert paper["replies"] == 3 * 100 * 10
+    assert paper["output_tokens"] == 100 * paper["replies"]
+    cost = (paper["input_tokens"] + 10 * paper["output_tokens"]) / 1e6
+    assert paper["cost"]["openai-api/x"] == pytest.approx(cost)
+    assert 1000 < efficient["replies"] < paper["replies"]
+    assert efficient["cost"]["openai-api/x"] < paper["cost"]["openai-api/x"]
+    for language in ("de", "ru"):
+        assert 1 < efficient["widths"][language] / paper["widths"][language] <= 1.2501
+        assert paper["widths"][language] > 0.05
+    assert width["plan"] == "width=0.2"
+    assert "assumed: source accuracy 0.5" in part["basis"]
+
+
+def test_plan_from_assumptions_foresees_the_run(known_model, tmp_path, capsys):
+    """The pilot's own run is foretold: replies and widths."""
+    directory = tmp_path / "run"
+    assert run_cli(capsys, *arguments(known_model, directory, "--plan", "paper"))[0] == 0
+    found = plan_json(
+        capsys,
+        *("-b", "wordmath", "-l", ",".join(SLOPES), "--items", ITEMS, "--pilot", directory),
+    )
+    paper, efficient = found["benchmarks"][0]["plans"]
+    for m in measurements(read(directory)):
+        if m.language != "macro":
+            width = m.scores["hat"].high - m.scores["hat"].low
+            assert paper["widths"][m.language] == pytest.approx(width, rel=0.2)
+    again = tmp_path / "again"
+    assert run_cli(capsys, *arguments(known_model, again, "--plan", "efficient"))[0] == 0
+    assert efficient["replies"] == pytest.approx(sum(replies(again).values()), rel=0.2)
+
+
+def test_plan_says_what_it_does_not_know(capsys):
+    code, out, _ = run_cli(
+        capsys, "plan", "gemini-2.5-flash", "nobody/knows", "-b", "wordmath", "--width", "0.01"
+    )
+    assert code == 0
+    said = " ".join(out.split())
+    assert "no price known; give --price-in and --price-out" in said
+    assert "price of the vendor on 20" in said
+    assert "times as many items would do" in said
+    for more, message in (
+        (["--price-in", "1", "m"], "both prices"),
+        (["--assume-accuracy", "1.5"], "between 0 and 1"),
+        (["--assume-heterogeneity", "0"], "positive"),
+        (["--width", "3"], "(0, 1]"),
+    ):
+        code, _, err = run_cli(capsys, "plan", "-b", "wordmath", *more)
+        assert code == 2
+        assert message in " ".join(err.split())
