@@ -204,6 +204,10 @@ class Canonical(Parquet):
         super().__init__()
         self.options = {}
 
+    def garbage(self, _name, rng):
+        # 2 is a count like any other
+        return rng.choice([one for one in NONSENSE if one != "2"])
+
     def rows(self):
         return [
             {
