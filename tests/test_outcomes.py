@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -242,3 +243,35 @@ def test_repeats_of_two_plans_are_not_added_up():
     doubled = Outcomes.from_frame(pl.concat([PLANNED, PLANNED]), duplicates="sum")
     assert doubled.frame["n"].sum() == 2 * PLANNED["n"].sum()
     assert doubled.frame["weight"].to_list() == PLANNED["weight"].to_list()
+
+
+def test_target_that_is_right_where_the_source_never_is_is_told():
+    from hatscore.report.blocks import profile_notes
+
+    rng = np.random.default_rng(1)
+    rates = np.where(np.arange(200) < 100, 0.0, rng.beta(2, 2, size=200))
+    rows = []
+    for i, s in enumerate(rates):
+        rows.append(("m", "b", str(i), "en", "en", 10, int(rng.binomial(10, s))))
+        rows.append(("m", "b", str(i), "de", "en", 10, int(rng.binomial(10, 0.3 + 0.5 * s))))
+        rows.append(("m", "b", str(i), "fr", "en", 10, int(rng.binomial(10, 0.5 * s))))
+    found = measurements(Outcomes.from_frame(frame(rows)))
+    floors = {m.language: m.scores["floor"].value for m in found}
+    assert floors["de"] == pytest.approx(0.3, abs=0.05)
+    assert floors["fr"] == pytest.approx(0.0, abs=0.05)
+    notes = [n for n in profile_notes(found) if "where the source never is" in n]
+    assert len(notes) == 1
+    assert notes[0].startswith("m on b: de is right in 0.")
+
+
+def test_floor_of_a_guess_rate_is_no_floor():
+    rng = np.random.default_rng(2)
+    rates = rng.beta(1, 1, size=400)
+    rows = []
+    for i, s in enumerate(rates):
+        for language, rate in (("en", s), ("de", 0.6 * s)):
+            k = int(rng.binomial(10, 0.25 + 0.75 * rate))
+            rows.append(("m", "b", str(i), language, "en", 10, k))
+    guessing = frame(rows, chance=[0.25] * len(rows))
+    (de, _) = measurements(Outcomes.from_frame(guessing))
+    assert de.scores["floor"].low < 0 < de.scores["floor"].high

@@ -59,7 +59,7 @@ class Measurement:
         Whose scores these are; `language` is ``macro`` for the mean over languages.
     scores
         Estimates by name: those of `stats.CLASSICAL`, ``hat``, ``hat_plugin``,
-        ``hat_chance_adjusted`` and ``hat_profile``.
+        ``hat_chance_adjusted``, ``hat_profile`` and ``floor``: E[T | S = 0], above guessing.
     curvature_p
         p of the test that the profile is a line; NaN for macro.
     """
@@ -188,6 +188,20 @@ def _measure_block(
     profiles = profile(*counts, groups=block.groups, weights=weights, confidence=confidence)
     columns["hat_profile"] = [p.integral for p in profiles]
     macro["hat_profile"] = mean(columns["hat_profile"], confidence=confidence)
+    # a guess rate lifts the floor of everything: what counts is what is above it
+    above = (
+        profile(
+            *counts,
+            groups=block.groups,
+            chance=block.chance,
+            weights=weights,
+            confidence=confidence,
+        )
+        if block.chance.any()
+        else profiles
+    )
+    columns["floor"] = [p.floor for p in above]
+    macro["floor"] = mean(columns["floor"], confidence=confidence)
     found = [
         Measurement(
             block.model,

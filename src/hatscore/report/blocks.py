@@ -21,6 +21,7 @@ from hatscore.report.text import (
     with_interval,
 )
 from hatscore.scoring import MACRO
+from hatscore.stats.estimate import p_value as significance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from hatscore.scoring import Measurement
     from hatscore.stats.estimate import Estimate
 
-__all__ = ["CURVED_P", "Block", "Cell", "Column", "Row", "blocks_of", "by_block", "curvature_notes"]
+__all__ = ["CURVED_P", "Block", "Cell", "Column", "Row", "blocks_of", "by_block", "profile_notes"]
 
 CURVED_P = 0.01
 """Below this p the profile counts as curved, and its integral is named beside the slope."""
@@ -130,15 +131,28 @@ def blocks_of(measurements: Sequence[Measurement], outcomes: Outcomes) -> list[B
     ]
 
 
-def curvature_notes(measurements: Iterable[Measurement]) -> list[str]:
-    """Say where the profile is no line (p below `CURVED_P`) and what HAT is there instead."""
-    return [
-        f"{m.model} on {m.benchmark}: profile is curved in {m.language} "
-        f"({p_value(m.curvature_p)}): the integral {with_interval(m.scores['hat_profile'])} "
-        "is the HAT there"
-        for m in measurements
-        if m.curvature_p < CURVED_P and not math.isnan(m.scores["hat_profile"].value)
-    ]
+def profile_notes(measurements: Iterable[Measurement]) -> list[str]:
+    """Say where the profile is no line through the origin (p below `CURVED_P`), and what then.
+
+    A curved profile has its integral for HAT. One with a floor is right where the source never
+    is: such a target guesses, or knows what the source does not.
+    """
+    notes = []
+    for m in measurements:
+        where = f"{m.model} on {m.benchmark}"
+        integral, floor = m.scores["hat_profile"], m.scores["floor"]
+        if m.curvature_p < CURVED_P and not math.isnan(integral.value):
+            notes.append(
+                f"{where}: profile is curved in {m.language} ({p_value(m.curvature_p)}): "
+                f"the integral {with_interval(integral)} is the HAT there"
+            )
+        above = significance(floor) / 2 if floor.value > 0 else math.nan
+        if m.language != MACRO and above < CURVED_P:
+            notes.append(
+                f"{where}: {m.language} is right in {with_interval(floor)} of replies where the "
+                f"source never is ({p_value(above)}): it guesses, or knows what the source does not"
+            )
+    return notes
 
 
 def _block(

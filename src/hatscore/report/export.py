@@ -9,7 +9,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from hatscore._version import __version__
-from hatscore.report.blocks import curvature_notes
+from hatscore.report.blocks import profile_notes
 from hatscore.report.health import alarms, status_shares
 from hatscore.report.text import MISSING, headline, number, printable
 from hatscore.scoring import MACRO, MEASURE_COLUMNS
@@ -73,7 +73,7 @@ def to_json(measurements: Sequence[Measurement], outcomes: Outcomes) -> str:
         "method": _method(measurements),
         "results": [_json_row(m) for m in measurements],
         "status_shares": [{k: _plain(v) for k, v in row.items()} for row in shares],
-        "notes": [*outcomes.notes, *curvature_notes(measurements)],
+        "notes": [*outcomes.notes, *profile_notes(measurements)],
         "alarms": alarms(outcomes),
     }
     return json.dumps(document, indent=2, allow_nan=False) + "\n"

@@ -18,7 +18,7 @@ import jinja2
 from hatscore._version import __version__
 from hatscore.errors import InputError, InsufficientData
 from hatscore.outcomes import STATUS_COLUMNS, TOKEN_COLUMNS
-from hatscore.report.blocks import blocks_of, by_block, curvature_notes
+from hatscore.report.blocks import blocks_of, by_block, profile_notes
 from hatscore.report.figures import hat_dots, profile_plot, save
 from hatscore.report.health import SHORT_PERCENT, UNPARSED_PERCENT, alarms, status_shares
 from hatscore.report.text import MISSING, headline, label, language_name, percent, with_interval
@@ -108,7 +108,7 @@ def write_report(
         short_percent=SHORT_PERCENT,
         unparsed_percent=UNPARSED_PERCENT,
         alarms=alarms(outcomes),
-        notes=[*outcomes.notes, *curvature_notes(found)],
+        notes=[*outcomes.notes, *profile_notes(found)],
         confidence=f"{100 * confidence:g} %",
         methods=_methods(found),
         data=_data(outcomes),

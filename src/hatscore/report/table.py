@@ -14,7 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hatscore.outcomes import STATUS_COLUMNS
-from hatscore.report.blocks import blocks_of, curvature_notes
+from hatscore.report.blocks import blocks_of, profile_notes
 from hatscore.report.health import alarms
 from hatscore.report.text import MISSING, printable
 
@@ -99,7 +99,7 @@ def render_table(
     if not blocks:
         parts.append(Text("No model has replies in a target language: there is no score."))
     parts += [_item(draw.say("!", "bold red"), draw.say(line)) for line in alarms(outcomes)]
-    notes = [*outcomes.notes, *curvature_notes(measurements)]
+    notes = [*outcomes.notes, *profile_notes(measurements)]
     parts += [_item(draw.say("*"), draw.say(line)) for line in notes]
     return "".join(draw(part) for part in parts)
 
