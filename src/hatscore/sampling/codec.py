@@ -38,6 +38,8 @@ def clean(text: str) -> str:
     >>> clean("ok \ud83d") == "ok \ufffd"
     True
     """
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:

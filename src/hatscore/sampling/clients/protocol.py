@@ -150,10 +150,7 @@ def read_answer(data: Any, *, n: int, bound: int | None, latency_s: float) -> li
     if n == 1:
         outputs, thoughts = [total], [hidden]
     else:
-        sizes = [
-            len((t + (r or "")).encode(errors="replace"))
-            for t, r in zip(texts, reasonings, strict=True)
-        ]
+        sizes = [_size(t) + (_size(r) if r else 0) for t, r in zip(texts, reasonings, strict=True)]
         outputs = share_tokens(total, sizes, bound=bound)
         known = outputs[0] is not None and hidden is not None
         thoughts = _split(hidden, len(choices)) if known else [None] * len(choices)
@@ -235,13 +232,19 @@ def _choice_text(choice: Any) -> str:
 
 
 def _choice_reasoning(choice: Mapping[str, Any]) -> str | None:
-    message = choice.get("message")
-    for holder in (message, choice):
+    for holder in (choice.get("message"), choice):
         if isinstance(holder, dict):
-            for name in ("reasoning_content", "reasoning"):
-                if isinstance(holder.get(name), str):
-                    return str(holder[name])
+            found = holder.get("reasoning_content")
+            if not isinstance(found, str):
+                found = holder.get("reasoning")
+            if isinstance(found, str):
+                return found
     return None
+
+
+def _size(text: str) -> int:
+    """Return the number of bytes of `text` in UTF-8."""
+    return len(text) if text.isascii() else len(text.encode(errors="replace"))
 
 
 def _text(value: Any) -> str | None:
