@@ -220,6 +220,18 @@ def test_a_study_file_is_planned_run_resumed_and_analysed(tmp_path, model_server
     assert "72 of 72 replies are there, 0 missing" in again
 
 
+def test_a_plan_that_leaves_replies_out_is_counted_from_above(tmp_path):
+    path = tmp_path / "study.toml"
+    path.write_text(
+        '[study]\nmodels = ["local"]\nplan = "efficient"\nitems = 5\nlanguages = ["de"]\n'
+        '[[benchmark]]\nname = "worldfacts"\n',
+        encoding="utf-8",
+    )
+    (cell,) = read_study_file(path).cells
+    assert (cell.request.plan.kind, cell.request.plan.keep) == ("efficient", 0.15)
+    assert "0 of at most 100 replies are there" in run(path, "--dry-run").stdout
+
+
 def test_cells_that_cannot_be_planned_are_counted(tmp_path):
     path = tmp_path / "study.toml"
     path.write_text(

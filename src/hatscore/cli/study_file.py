@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hatscore.benchmarks import get_benchmark
@@ -13,6 +13,7 @@ from hatscore.errors import HatscoreError, InputError, UnknownNameError
 from hatscore.languages import check_language
 from hatscore.readers.hatscore_run import sniff
 from hatscore.sampling import SamplingParams
+from hatscore.sampling.plan import KEEP, parse_plan
 from hatscore.sampling.run import Run
 
 if TYPE_CHECKING:
@@ -23,14 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Cell", "StudyFile", "describe", "read_study_file"]
 
-_REQUEST = {f.name for f in fields(Request)} - {
-    "model",
-    "benchmarks",
-    "params",
-    "options",
-    "budget",
-}
-_STUDY = {"models", "directory", *_REQUEST, "temperature", "top_p", "max_tokens"}
+_REQUEST = {"languages", "source_language", "items", "repeats", "seed", "mode", "prompt_language",
+            "base_url", "concurrency", "timeout_s", "tries", "batch"}  # fmt: skip
+_STUDY = {"models", "directory", "plan", "keep", *_REQUEST, "temperature", "top_p", "max_tokens"}
 _BENCHMARK = {"name", "languages", "source_language", "items", "repeats", "seed", "options"}
 _MODEL = {"name", "base_url", "mode", "concurrency", "timeout_s", "tries", "temperature", "top_p",
           "max_tokens", "extra"}  # fmt: skip
@@ -78,6 +74,11 @@ class Cell:
         )
         return len(items) * r.repeats
 
+    @property
+    def is_full(self) -> bool:
+        """Whether every planned reply is asked for; other plans leave some out as they go."""
+        return self.request.plan is not None and self.request.plan.kind == "paper"
+
     def present(self) -> int:
         """Return the replies that are there."""
         if not sniff(self.directory):
@@ -104,7 +105,8 @@ def read_study_file(path: Path) -> StudyFile:
 
     ``[study]`` holds ``models``, the directory of the runs (relative to the file), and what all
     cells share; each ``[[benchmark]]`` a name and what is particular to it; each ``[[model]]`` a
-    name of ``models`` and what is particular to that.
+    name of ``models`` and what is particular to that. ``plan`` is that of `hatscore run`, but
+    ``paper`` unless it is given: a study compares like with like.
 
     Raises
     ------
@@ -153,7 +155,8 @@ def describe(study: StudyFile, registry: Registry) -> str:
             continue
         rest = max(0, planned - there)
         missing += rest
-        line = f"{head}: {there:,} of {planned:,} replies are there, {rest:,} missing"
+        most = "" if cell.is_full else "at most "
+        line = f"{head}: {there:,} of {most}{planned:,} replies are there, {most}{rest:,} missing"
         lines.append(f"{line} ({cell.directory}){_price(r, rest, registry)}")
     last = f"Missing: {missing:,} replies in {len(study.cells) - unknown} cells"
     if unknown:
@@ -180,6 +183,7 @@ def _cell(model: str, benchmark: Mapping[str, Any], shared: Mapping[str, Any], r
         benchmarks=(benchmark["name"],),
         languages=given.pop("languages", None),
         options=options,
+        plan=parse_plan(shared.get("plan", "paper"), keep=float(shared.get("keep", KEEP))),
         params=SamplingParams(**params, extra=dict(shared.get("extra", {}))),
         **given,
     )

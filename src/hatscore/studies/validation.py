@@ -255,7 +255,7 @@ def _say(table: pl.DataFrame) -> list[Finding]:
         )
         verdict = verdict_of(hat["low"], hat["high"])
         moved = between(hat["value"], hat["low"], hat["high"], sign=True)
-        says = "" if verdict == "shown" else " (no movement fits)"
+        says = "" if verdict == "shown" else ", within its noise"
         text = f"{benchmark}, {along}, {who}: HAT moves by {moved}{says}; {others}."
         found.append(Finding(verdict, text))
     return found
