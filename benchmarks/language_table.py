@@ -24,9 +24,9 @@ HEAD = f"""\
 # Family, speakers and size of the Wikipedia of languages, by BCP 47 tag.
 #
 # Made by benchmarks/language_table.py from qwanqwa {version("qwanqwa")}, which holds the families
-# of Glottolog (CC BY 4.0) and the speakers of LinguaMeta (CC BY 4.0). A macrolanguage has the family
-# of its standard member, a language without relatives a family of its own. The number of Wikipedia
-# articles stands for the resources of a language.
+# of Glottolog (CC BY 4.0) and the speakers of LinguaMeta (CC BY 4.0). A macrolanguage has the
+# family of its standard member, a language without relatives one of its own. The number of
+# Wikipedia articles stands for the resources of a language.
 """
 
 
