@@ -9,7 +9,7 @@ import click
 __all__ = ["command"]
 
 LANGUAGES = ("de", "es", "fr", "pt", "sw", "ru", "hi", "ja")
-ITEMS = 40
+ITEMS = 60
 REPEATS = 10
 EXIT_INCOMPLETE = 1
 

@@ -16,7 +16,7 @@ import numpy as np
 from hatscore.errors import InputError, InsufficientData
 from hatscore.grading import grade
 from hatscore.sampling.config import RunConfig
-from hatscore.sampling.plan import KEEP, Level, SamplingPlan, decide, pilots_of
+from hatscore.sampling.plan import Level, SamplingPlan, decide, pilots_of
 from hatscore.sampling.plan_state import BenchmarkState, PlanState
 from hatscore.sampling.run import CONFIG_NAME
 from hatscore.stats import hat_score
@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 
 __all__ = ["DEFAULT_PLAN", "RATIO", "choose_plan", "sample_planned", "stored_plans"]
 
-DEFAULT_PLAN = SamplingPlan("efficient", KEEP)
+DEFAULT_PLAN = SamplingPlan()
+"""The full plan: `efficient` stays a choice until its savings are those it aims at."""
 
 RATIO = 1.25
 """Width of an interval under ``efficient`` over that of the full plan, at most, as expected."""

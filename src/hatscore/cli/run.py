@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from hatscore.cli.models import registry_option
 from hatscore.cli.options import grading_options, split_list
 from hatscore.cli.progress import PROGRESS_MODES
 from hatscore.errors import InputError, InsufficientData
@@ -42,7 +43,7 @@ EXIT_INCOMPLETE = 1
 @click.option(
     "--plan",
     help="paper: --repeats everywhere; efficient: few target replies, where they count; width=X: "
-    "until a language's interval is at most X wide. Default: efficient where it is possible.",
+    "until a language's interval is at most X wide. Default: paper.",
 )
 @click.option(
     "--keep",
@@ -92,6 +93,7 @@ EXIT_INCOMPLETE = 1
     help="Option of a benchmark (see `hatscore benchmarks`); repeatable.",
 )
 @click.option("--difficulty", help="Short for --set difficulty=...")
+@registry_option
 @click.option("--kind", help="Short for --set kind=...")
 @click.option("--data", help="Short for --set data=PATH: official files, or a table of your own.")
 @click.option(
@@ -305,4 +307,5 @@ def _request(model: str, given: dict[str, Any]) -> Any:
         mixed_models=given["mixed_models"],
         progress=given["progress_mode"],
         batch=given["batch"],
+        model_files=given["model_files"],
     )

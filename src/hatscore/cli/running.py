@@ -16,6 +16,7 @@ import click
 
 from hatscore.benchmarks import get_benchmark
 from hatscore.benchmarks.base import Bindable
+from hatscore.cli.known import as_known, spec_of
 from hatscore.cli.planned import DEFAULT_PLAN, choose_plan, sample_planned, stored_plans
 from hatscore.cli.progress import show_progress
 from hatscore.errors import InputError, UnknownNameError
@@ -93,6 +94,7 @@ class Request:
     options: Mapping[str, str] = field(default_factory=dict)
     base_url: str | None = None
     concurrency: int | None = None
+    model_files: tuple[str, ...] = ()
     timeout_s: float = 600.0
     tries: int = 8
     budget: Budget = field(default_factory=Budget)
@@ -212,6 +214,7 @@ def sample_into(request: Request, directory: Path, *, quiet: bool = False) -> Su
 
 def _prepare(request: Request, stored: Mapping[str, SamplingPlan] | None = None) -> _Prepared:
     """Return what `request` means, with warnings about it on stderr."""
+    request = as_known(request)
     loaded = _load_all(request, stored or {})
     client = _maker(request)()
     config = RunConfig(
@@ -264,7 +267,7 @@ def _maker(request: Request, *, threads: int | None = None) -> Callable[[], Name
     """Return what makes the client of `request`, here or on another machine."""
     return partial(
         make_client,
-        request.model,
+        spec_of(request),
         base_url=request.base_url,
         mode=request.mode,
         timeout_s=request.timeout_s,
@@ -276,7 +279,7 @@ def _maker(request: Request, *, threads: int | None = None) -> Callable[[], Name
 
 def _runs_in_workers(request: Request) -> bool:
     """Whether each worker loads the model, where others share a server."""
-    kind = request.model.partition("/")[0]
+    kind = spec_of(request).partition("/")[0]
     served = request.base_url or os.environ.get(f"{kind.upper()}_BASE_URL")
     return kind == "local" or (kind in ENGINES and not served)
 

@@ -109,7 +109,7 @@ def read_rows(path: Path) -> list[DetailsRow]:
     """
     try:
         columns = pl.read_parquet_schema(path)
-        wanted = [name for name in ("doc", "metric", "metrics") if name in columns]
+        wanted: list[str] = [name for name in ("doc", "metric", "metrics") if name in columns]
         wanted += [name for name in ("gold", "gold_index", "choices", "example") if name in columns]
         frame = pl.read_parquet(path, columns=wanted)
     except (OSError, pl.exceptions.PolarsError) as err:
