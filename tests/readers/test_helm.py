@@ -232,6 +232,16 @@ def test_two_values_of_one_statistic(suite):
         helm.read(suite, metric="exact_match")
 
 
+def test_a_negative_count_is_no_count(suite):
+    def edit(stats):
+        first = stats[0]["stats"][0]
+        first["count"], first["sum"] = -first["count"], -first["sum"]
+
+    change(run_of(suite, "=sw,subject=law"), "per_instance_stats.json", edit)
+    with pytest.raises(ReaderError, match="count -1 is negative"):
+        helm.read(suite, metric="exact_match")
+
+
 ODD = [None, [], "", 2.5, {"a": 1}, 10**400, "\ud800", [[1, "a"]]]
 
 

@@ -212,6 +212,8 @@ def _read_stats(path: Path) -> tuple[_Rows, int]:
                 name, count = str(stat["name"]["name"]), stat["count"]
                 if not count:
                     continue
+                if float(count) < 0:
+                    raise ValueError(f"count {count!r} is negative")  # noqa: TRY301 - told below
                 value = float(stat["sum"]) / float(count)
                 if row.setdefault(name, value) != value:
                     raise ReaderError(
