@@ -220,6 +220,8 @@ def _read_stats(path: Path) -> tuple[_Rows, int]:
                         f"{path}, entry {number}: instance {key[0]} has two values of {name}; two "
                         "runs were written into one file"
                     )
+        except ReaderError:
+            raise  # it is a ValueError too, and has said all there is to say
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as err:
             raise ReaderError(
                 f"{path}, entry {number}: expected instance_id, train_trial_index and stats with "
