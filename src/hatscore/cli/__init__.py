@@ -14,7 +14,7 @@ from hatscore.errors import HatscoreError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["main"]
+__all__ = ["EXIT_INCOMPLETE", "main"]
 
 COMMANDS = {
     "benchmarks": "What can be asked: versions, languages, licences.",

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
+from hatscore.cli import EXIT_INCOMPLETE
+
 __all__ = ["command"]
 
 LANGUAGES = ("de", "es", "fr", "pt", "sw", "ru", "hi", "ja")
 ITEMS = 60
 REPEATS = 10
-EXIT_INCOMPLETE = 1
 
 
 @click.command("demo")

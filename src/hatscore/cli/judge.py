@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hatscore.cli import EXIT_INCOMPLETE
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -15,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["command", "judge_into"]
 
-EXIT_INCOMPLETE = 1
 _MORE_THAN_ONE = 2
 
 

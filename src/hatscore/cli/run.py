@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from hatscore.cli import EXIT_INCOMPLETE
 from hatscore.cli.models import registry_option
 from hatscore.cli.options import grading_options, split_list
 from hatscore.cli.progress import PROGRESS_MODES
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from hatscore.benchmarks.base import Mode, PromptLanguage
 
 __all__ = ["command", "show_results"]
-
-EXIT_INCOMPLETE = 1
 
 
 @click.command("run")

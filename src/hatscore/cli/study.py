@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hatscore.cli import EXIT_INCOMPLETE
 from hatscore.cli.models import registry_option
 from hatscore.cli.options import grading_options, interval_options, reader_options, split_list
 from hatscore.errors import InputError
@@ -19,8 +20,6 @@ if TYPE_CHECKING:
     from hatscore.studies.result import Analysis
 
 __all__ = ["command"]
-
-EXIT_INCOMPLETE = 1
 
 
 @click.command("study")

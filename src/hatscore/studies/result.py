@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
+from hatscore.stats.regression import trend
 from hatscore.studies.effects import benjamini_hochberg
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from hatscore.stats import Estimate
     from hatscore.studies.effects import Line
+    from hatscore.studies.material import Material
 
 __all__ = [
     "Analysis",
@@ -25,6 +27,7 @@ __all__ = [
     "counted",
     "effect_row",
     "line_row",
+    "trend_figure",
     "verdict_of",
     "with_q",
 ]
@@ -175,4 +178,51 @@ def with_q(table: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     return done, (
         f"{len(known)} claims are read at once: {raw} have p < 0.05, {held} hold at a "
         "false-discovery rate of 5 % (Benjamini and Hochberg, column q)."
+    )
+
+
+def trend_figure(
+    material: Material,
+    covariate: Callable[[str], dict[str, float]],
+    *,
+    x_label: str,
+    log_x: bool = False,
+) -> Figure:
+    """Return HAT over a covariate of models, a panel per scope, with its trend.
+
+    Parameters
+    ----------
+    material
+        The scores and facts.
+    covariate
+        Number of each model to draw in a scope; with `log_x` the trend is over its log10.
+    x_label, log_x
+        As for `Figure`.
+    """
+    points: list[dict[str, Any]] = []
+    lines: dict[str, tuple[float, float]] = {}
+    for scope in material.scopes:
+        at = covariate(scope)
+        scores = [material.score(m, scope, "HAT") for m in at]
+        over = [math.log10(x) for x in at.values()] if log_x else list(at.values())
+        line = trend(over, scores, confidence=material.confidence)
+        lines[scope] = (line.slope, line.intercept)
+        points += [
+            {
+                "panel": scope,
+                "series": material.facts[m].family,
+                "x": x,
+                "label": m,
+                "y": score.value,
+                "low": score.low,
+                "high": score.high,
+            }
+            for (m, x), score in zip(at.items(), scores, strict=True)
+        ]
+    return Figure(
+        pl.DataFrame(points, infer_schema_length=None),
+        x_label=x_label,
+        y_label="HAT (macro)",
+        log_x=log_x,
+        lines=lines,
     )

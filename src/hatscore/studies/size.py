@@ -31,6 +31,7 @@ from hatscore.studies.result import (
     counted,
     effect_row,
     line_row,
+    trend_figure,
     verdict_of,
     with_q,
 )
@@ -300,29 +301,8 @@ def _say_parts(table: pl.DataFrame) -> list[Finding]:
 
 
 def _figure(material: Material) -> Figure:
-    points, lines = [], {}
-    for scope in material.scopes:
+    def sizes(scope: str) -> dict[str, float]:
         models = _sized(material, scope, "parameters_total")
-        x = [material.facts[m].parameters_total or math.nan for m in models]
-        scores = [material.score(m, scope, "HAT") for m in models]
-        t = trend(np.log10(x), scores, confidence=material.confidence)
-        lines[scope] = (t.slope, t.intercept)
-        points += [
-            {
-                "panel": scope,
-                "series": material.facts[m].family,
-                "x": v,
-                "label": m,
-                "y": s.value,
-                "low": s.low,
-                "high": s.high,
-            }
-            for m, v, s in zip(models, x, scores, strict=True)
-        ]
-    return Figure(
-        pl.DataFrame(points, infer_schema_length=None),
-        x_label="billions of parameters",
-        y_label="HAT (macro)",
-        log_x=True,
-        lines=lines,
-    )
+        return {m: material.facts[m].parameters_total or math.nan for m in models}
+
+    return trend_figure(material, sizes, x_label="billions of parameters", log_x=True)

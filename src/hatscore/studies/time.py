@@ -25,6 +25,7 @@ from hatscore.studies.result import (
     between,
     cannot_tell,
     counted,
+    trend_figure,
     verdict_of,
     with_q,
 )
@@ -239,31 +240,10 @@ def _saturation(material: Material, models: list[str]) -> list[Finding]:
 
 
 def _figure(material: Material, dates: dict[str, dt.date]) -> Figure:
-    points, lines = [], {}
-    for scope in material.scopes:
-        models = [m for m in dates if m in material.members(scope)]
-        x = [_years(dates[m]) for m in models]
-        scores = [material.score(m, scope, "HAT") for m in models]
-        t = trend(x, scores, confidence=material.confidence)
-        lines[scope] = (t.slope, t.intercept)
-        points += [
-            {
-                "panel": scope,
-                "series": material.facts[m].family,
-                "x": v,
-                "label": m,
-                "y": s.value,
-                "low": s.low,
-                "high": s.high,
-            }
-            for m, v, s in zip(models, x, scores, strict=True)
-        ]
-    return Figure(
-        pl.DataFrame(points, infer_schema_length=None),
-        x_label="release date (year)",
-        y_label="HAT (macro)",
-        lines=lines,
-    )
+    def years(scope: str) -> dict[str, float]:
+        return {m: _years(day) for m, day in dates.items() if m in material.members(scope)}
+
+    return trend_figure(material, years, x_label="release date (year)")
 
 
 def _date(material: Material, model: str) -> dt.date:
