@@ -26,6 +26,7 @@ COMMANDS = {
     "plan": "What a run will cost and how sharp it will be.",
     "report": "Write the page and the figures.",
     "run": "Sample a model, then score and report.",
+    "schema": "Print the JSON schema of a command's output.",
     "score": "Print the scores of runs.",
     "study": "Ask what drives transfer across models: size, time, thinking, script.",
 }

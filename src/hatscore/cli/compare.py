@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hatscore._version import __version__
 from hatscore.cli.options import grading_options, interval_options, reader_options, split_list
 from hatscore.errors import InputError
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 EXIT_GATE = 1
+SCHEMA_NUMBER = 1
+"""Raised whenever a key of the JSON document changes its name or meaning."""
 
 
 @click.command("compare")
@@ -73,7 +76,8 @@ def command(paths: tuple[str, ...], style: str, **given: Any) -> int:
     failures = _failures(rows, fail_below, noninferior) if gated else []
     shown = [row for row in rows if row.score in wanted]
     if style == "json":
-        click.echo(json.dumps(_document(shown, first, second, failures), indent=2))
+        document = _document(shown, (first, second), confidence, failures)
+        click.echo(json.dumps(document, indent=2, allow_nan=False))
     else:
         click.echo(_table(shown, first, second, confidence))
     for failure in failures:
@@ -141,33 +145,43 @@ def _table(rows: list[Difference], first: str, second: str, confidence: float) -
 
 
 def _document(
-    rows: list[Difference], first: str, second: str, failures: list[str]
+    rows: list[Difference], models: tuple[str, str], confidence: float, failures: list[str]
 ) -> dict[str, object]:
-    def number(value: float) -> float | None:
-        return value if math.isfinite(value) else None
-
+    """Return what `hatscore schema compare` describes."""
     return {
-        "first": first,
-        "second": second,
+        "hatscore": __version__,
+        "schema": SCHEMA_NUMBER,
+        "first": models[0],
+        "second": models[1],
+        "confidence": confidence,
         "gate_failures": failures,
-        "differences": [
-            {
-                "benchmark": row.benchmark,
-                "language": row.language,
-                "score": row.score,
-                "first": number(row.first.value),
-                "second": number(row.second.value),
-                "difference": number(row.difference.value),
-                "low": number(row.difference.low),
-                "high": number(row.difference.high),
-                "se": number(row.difference.se),
-                "p": number(row.p),
-                "n_shared": row.n_shared,
-                "reason": row.difference.reason,
-            }
-            for row in rows
-        ],
+        "differences": [_entry(row) for row in rows],
     }
+
+
+def _entry(row: Difference) -> dict[str, object]:
+    d = row.difference
+    numbers = {
+        "first": row.first.value,
+        "second": row.second.value,
+        "difference": d.value,
+        "low": d.low,
+        "high": d.high,
+        "se": d.se,
+        "p": row.p,
+    }
+    entry: dict[str, object] = {
+        "benchmark": row.benchmark,
+        "language": row.language,
+        "score": row.score,
+        **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
+        "n_shared": row.n_shared,
+        "reason": d.reason,
+    }
+    if any(map(math.isinf, numbers.values())):
+        # beside a value, a null end is then the open one
+        entry["unbounded"] = True
+    return entry
 
 
 def _number(value: float, *, sign: bool = False) -> str:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["TruthTables", "document", "truth_of", "words", "write"]
 
+SCHEMA_NUMBER = 1
+"""Raised whenever a key of the JSON document changes its name or meaning."""
 _WIDTH = 80
 
 
@@ -92,6 +94,7 @@ def document(
     """Return everything as one JSON document; what is not a number is null."""
     found: dict[str, Any] = {
         "hatscore": __version__,
+        "schema": SCHEMA_NUMBER,
         "confidence": material.confidence,
         "models": list(material.models),
         "benchmarks": {b: list(material.languages(b)) for b in material.benchmarks},
