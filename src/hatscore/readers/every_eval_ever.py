@@ -1,8 +1,9 @@
 """Instance-level files of Every Eval Ever: JSON lines of schema ``instance_level_eval``.
 
 The schema (0.2.1 and later) says model, benchmark, sample, score and tokens, but neither language
-nor repeat nor source language. Languages must therefore be found in the benchmark's name or in
-the metadata, which ``map`` or ``columns`` say.
+nor repeat nor source language. Where every file has them in its metadata under these names, as
+`hatscore convert` writes them, they are taken from there; otherwise ``map`` or ``columns`` must say
+where they are.
 """
 
 from __future__ import annotations
@@ -34,6 +35,13 @@ COLUMNS = {
     "input_tokens": "token_usage.input_tokens",
     "output_tokens": "token_usage.output_tokens",
     "reasoning_tokens": "token_usage.reasoning_tokens",
+}
+_METADATA = {
+    "language": "language",
+    "source": "source_language",
+    "repeat": "repeat",
+    "group": "group",
+    "chance": "chance",
 }
 _GRADED = {"reply": "output.raw.0", "gold": "input.reference.0"}
 _KEYS = frozenset({"schema_version", "evaluation_id", "evaluation_name", "sample_id", "evaluation"})
@@ -82,16 +90,20 @@ def read_many(
     """
     own = COLUMNS if grade is None else {**COLUMNS, **_GRADED}
     given = parse_columns(columns)
+    files = [file for path in paths for file in table_files(path) if _is_instance_file(file)]
+    maps = parse_maps(map)
+    for field in _in_metadata(files):
+        if field not in given and field not in maps and options.get(field) is None:
+            given[field] = f"metadata.{_METADATA[field]}"
     if "language" not in given:
-        if "language" not in parse_maps(map):
+        if "language" not in maps:
             raise InputError(
                 "Every Eval Ever records no language: say where it is, columns "
                 "language=metadata.language, or map language=re:_([a-z]{2})$ for the end of "
                 "evaluation_name (then also benchmark=re:^(.*)_), or map language=path:REGEX"
             )
-        if not parse_maps(map)["language"].on_path:
+        if not maps["language"].on_path:
             given["language"] = "evaluation_name"
-    files = [file for path in paths for file in table_files(path) if _is_instance_file(file)]
     return table.read_many(
         files,
         columns=given,
@@ -102,13 +114,29 @@ def read_many(
     )
 
 
+def _in_metadata(files: Sequence[Path]) -> list[str]:
+    """Return the fields that the metadata of every file's first record holds."""
+    held = []
+    for file in files:
+        metadata = (_first_record(file) or {}).get("metadata")
+        held.append(metadata if isinstance(metadata, dict) else {})
+    return [field for field, name in _METADATA.items() if held and all(name in m for m in held)]
+
+
 def _is_instance_file(path: Path) -> bool:
+    record = _first_record(path)
+    return record is not None and record.keys() >= _KEYS
+
+
+def _first_record(path: Path) -> dict[str, Any] | None:
+    """Return the object in a file's first line, None if there is none."""
     with path.open("rb") as file:
         line = file.readline(_LONGEST)
-    if not line.lstrip(b"\xef\xbb\xbf \t").startswith(b"{"):
-        return False
+    line = line.removeprefix(b"\xef\xbb\xbf").lstrip(b" \t")
+    if not line.startswith(b"{"):
+        return None
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
-        return False
-    return isinstance(record, dict) and record.keys() >= _KEYS
+        return None
+    return record if isinstance(record, dict) else None

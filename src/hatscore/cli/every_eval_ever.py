@@ -1,0 +1,276 @@
+"""A folder in the format of Every Eval Ever: a record per model and benchmark, and every reply.
+
+Replies are written of runs of `hatscore run` alone: only there they are stored.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import time
+from contextlib import suppress
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from uuid import NAMESPACE_URL, uuid5
+
+from hatscore.errors import InputError
+from hatscore.grading import grade
+from hatscore.grading.answer import Graded
+from hatscore.judging import ReplyKey, read_verdicts
+from hatscore.judging.prompt import judge_prompt
+from hatscore.readers.hatscore_run import benchmark_label, check_count
+from hatscore.readers.hatscore_run import sniff as is_run
+from hatscore.report.blocks import by_block
+from hatscore.report.every_eval_ever import SOURCE, Origin, evaluation_id, record, result_id
+from hatscore.sampling.run import Run
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from hatscore.grading.answer import NameMode
+    from hatscore.outcomes import Outcomes
+    from hatscore.sampling.config import BenchmarkPlan, RunConfig
+    from hatscore.sampling.store import StoredItem, StoredResponse
+    from hatscore.scoring import Measurement
+
+__all__ = ["write_every_eval_ever"]
+
+INSTANCE_VERSION = "instance_level_eval_0.2.2"
+_ALWAYS = frozenset({"correct", "wrong"})
+_METHODS = {"judge": "llm_judge"}
+_UNSAFE = re.compile(r"[^\w.=,-]+")
+
+
+class _Sampled:
+    """One benchmark of one run: what its record says and where its replies are."""
+
+    def __init__(self, path: Path, config: RunConfig, plan: BenchmarkPlan) -> None:
+        self.path = path
+        self.config = config
+        self.plan = plan
+
+
+def write_every_eval_ever(
+    paths: Sequence[str],
+    folder: Path,
+    *,
+    outcomes: Outcomes,
+    found: Sequence[Measurement],
+    organization: str,
+    relationship: str,
+    names: NameMode = "lenient",
+    count: str,
+) -> list[Path]:
+    """Write records, and the replies of runs beside them; return the files.
+
+    A record lies in ``BENCHMARK/DEVELOPER/MODEL/ID.json``, its replies in ``ID_samples.jsonl``.
+
+    Parameters
+    ----------
+    paths
+        What `outcomes` was read from; runs among them are asked for their replies.
+    folder
+        Where to write; it is made.
+    outcomes, found
+        The table and its scores.
+    organization, relationship
+        See `Origin`.
+    names, count
+        How the replies were graded, as for `hatscore.read`.
+    """
+    sampled = dict(_sampled(paths))
+    counted = _ALWAYS | check_count(count)
+    retrieved_at = int(time.time())
+    written = []
+    for (model, benchmark), part in by_block(found).items():
+        run = sampled.get((model, benchmark))
+        judges = read_verdicts(run.path).judges if run is not None else ()
+        origin = Origin(
+            organization=organization,
+            relationship=relationship,
+            retrieved_at=retrieved_at,
+            **(_known(run, judges) if run is not None else {}),
+        )
+        developer, _, short = model.rpartition("/")
+        home = folder / _safe(benchmark) / _safe(developer or "unknown") / _safe(short)
+        home.mkdir(parents=True, exist_ok=True)
+        name = str(uuid5(NAMESPACE_URL, evaluation_id(model, benchmark, origin)))
+        tags = outcomes.frame.filter(model=model, benchmark=benchmark)["source_language"]
+        source = ", ".join(sorted(tags.unique()))
+        made = record(part, origin, source_language=source)
+        samples = None
+        if run is not None:
+            ids = {result["evaluation_result_id"] for result in made["evaluation_results"]}
+            path = home / f"{name}_samples.jsonl"
+            head = {
+                "schema_version": INSTANCE_VERSION,
+                "evaluation_id": made["evaluation_id"],
+                "model_id": model,
+                "evaluation_name": benchmark,
+            }
+            samples = _write(path, _instances(run, head, ids, counted, names))
+            written.append(path)
+            made = record(part, origin, source_language=source, samples=samples)
+        path = home / f"{name}.json"
+        text = json.dumps(made, indent=2, ensure_ascii=False, allow_nan=False)
+        path.write_text(text + "\n", encoding="utf-8")
+        written.append(path)
+    return written
+
+
+def _sampled(paths: Sequence[str]) -> Iterator[tuple[tuple[str, str], _Sampled]]:
+    for path in map(Path, paths):
+        if is_run(path):
+            with Run.open(path) as run:
+                config = run.config
+            for plan in config.benchmarks:
+                yield (config.model, benchmark_label(plan)), _Sampled(path, config, plan)
+
+
+def _known(run: _Sampled, judges: Sequence[str]) -> dict[str, Any]:
+    """Return what a run knows of an `Origin`."""
+    from hatscore.benchmarks import get_benchmark
+    from hatscore.models import load_models
+
+    config, plan, params = run.config, run.plan, run.config.params
+    source: dict[str, str] = {"options": json.dumps(dict(plan.options), sort_keys=True)}
+    if "data" in plan.options:
+        # where a file of the user's lies is nobody's business
+        options = {**plan.options, "data": Path(plan.options["data"]).name}
+        source["options"] = json.dumps(options, sort_keys=True)
+    with suppress(InputError):  # a plug-in that is not installed here
+        benchmark = get_benchmark(plan.name)
+        source |= {"source": benchmark.source, "licence": benchmark.licence}
+    sent = {"temperature": params.temperature, "top_p": params.top_p}
+    arguments: dict[str, Any] = {k: v for k, v in sent.items() if v is not None}
+    if params.max_tokens is not None:
+        arguments["max_tokens"] = params.max_tokens
+    details = {
+        "mode": config.mode,
+        "prompt_language": config.prompt_language,
+        "plan": str(plan.plan),
+        "repeats": str(plan.repeats),
+        "items": "all" if plan.items is None else f"{plan.items} by seed {plan.seed}",
+        **{name: json.dumps(value) for name, value in params.extra.items()},
+    }
+    model = load_models().find(config.model)
+    found: dict[str, Any] = {
+        "sampled_at": config.created_at,
+        "source_data": {"source_version": plan.version, "additional_details": source},
+        "generation": {"generation_args": arguments, "additional_details": details},
+        "developer": model.vendor if model is not None else "",
+    }
+    if judges:
+        prompt = judge_prompt(
+            context="{context}", question="{question}", answer="{answer}", language="en"
+        )
+        found["llm_scoring"] = {
+            "judges": [{"model_info": {"name": judge, "id": judge}} for judge in judges],
+            "input_prompt": prompt.text,
+            "aggregation_method": "majority_vote",
+        }
+    return found
+
+
+def _write(path: Path, rows: Iterator[dict[str, Any]]) -> dict[str, Any]:
+    """Write JSON lines and return what the record says of them."""
+    total, hashed = 0, sha256()
+    with path.open("wb") as file:
+        for row in rows:
+            line = json.dumps(row, ensure_ascii=True, allow_nan=False).encode() + b"\n"
+            hashed.update(line)
+            file.write(line)
+            total += 1
+    return {"file_path": path.name, "checksum": hashed.hexdigest(), "total_rows": total}
+
+
+def _instances(
+    run: _Sampled,
+    head: Mapping[str, Any],
+    ids: set[str],
+    counted: frozenset[str],
+    names: NameMode,
+) -> Iterator[dict[str, Any]]:
+    judged = read_verdicts(run.path).statuses
+    with Run.open(run.path) as opened:
+        for item, response in opened.store.rows(run.plan.name):
+            if item.gold.kind == "judge":
+                key = ReplyKey(item.benchmark, item.item, item.language, response.repeat)
+                graded = Graded(judged.get(key, "judge_unparsed"))
+            else:
+                graded = grade(response.reply, item.gold, names=names)
+            row = _instance(item, response, graded, counts=graded.status in counted)
+            is_source = item.language == item.source_language
+            result = result_id("accuracy", SOURCE if is_source else item.language)
+            yield {**head, **({"evaluation_result_id": result} if result in ids else {}), **row}
+
+
+def _instance(
+    item: StoredItem, response: StoredResponse, graded: Graded, *, counts: bool
+) -> dict[str, Any]:
+    right = graded.status == "correct"
+    reference = [item.gold.value, *item.gold.also]
+    hashed = sha256((item.question + "".join(reference)).encode("utf-8", "surrogatepass"))
+    output: dict[str, Any] = {"raw": [response.text]}
+    if response.reasoning is not None:
+        output["reasoning_trace"] = [response.reasoning]
+    row: dict[str, Any] = {
+        "sample_id": item.item,
+        "sample_hash": hashed.hexdigest(),
+        "interaction_type": "single_turn",
+        "input": {
+            "raw": item.question,
+            "formatted": item.prompt.text,
+            "reference": reference,
+            "choices": list(item.gold.options) or None,
+        },
+        "output": output,
+        "messages": None,
+        "answer_attribution": [],
+        "evaluation": {"score": float(right), "is_correct": right},
+        "token_usage": _tokens(response),
+        "error": None,
+        "metadata": {
+            "language": item.language,
+            "source_language": item.source_language,
+            "repeat": str(response.repeat),
+            "group": item.group,
+            "chance": repr(item.chance),
+            "status": graded.status,
+        },
+    }
+    if graded.answer is not None:
+        row["answer_attribution"] = [
+            {
+                "turn_idx": 0,
+                "source": "output.raw",
+                "extracted_value": graded.answer,
+                "extraction_method": _METHODS.get(item.gold.kind, "custom"),
+                "is_terminal": True,
+            }
+        ]
+    if not counts:
+        # it stands in no accuracy, neither as right nor as wrong
+        row["error"] = response.error or f"{graded.status}: does not count"
+    if response.latency_s is not None:
+        row["performance"] = {"latency_ms": 1000 * response.latency_s}
+    return row
+
+
+def _tokens(response: StoredResponse) -> dict[str, Any] | None:
+    if response.input_tokens is None or response.output_tokens is None:
+        return None
+    found = {
+        "input_tokens": response.input_tokens,
+        "output_tokens": response.output_tokens,
+        "total_tokens": response.input_tokens + response.output_tokens,
+    }
+    if response.reasoning_tokens is not None:
+        found["reasoning_tokens"] = response.reasoning_tokens
+    return found
+
+
+def _safe(name: str) -> str:
+    """Return a name that can be one folder on any system."""
+    return _UNSAFE.sub("_", name).strip("._") or "_"
