@@ -1,0 +1,311 @@
+"""Charts of scores by language: dots with intervals, and metrics beside each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
+
+import altair as alt
+
+from hatscore.errors import UnknownNameError
+from hatscore.report.charts_theme import (
+    bold_macro,
+    distinct,
+    finished,
+    only,
+    score_tooltip,
+    series,
+    span,
+)
+from hatscore.report.rows import ordered_labels
+from hatscore.report.text import MISSING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["METRICS", "hat_dots", "metrics_beside"]
+
+METRICS = {
+    "hat": "HAT",
+    "target_accuracy": "target accuracy",
+    "gap": "gap",
+    "transfer_score": "transfer score",
+}
+_WIDTH = 460
+_PANEL = 150
+
+
+def hat_dots(
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    by: Literal["model", "family"] = "model",
+    data_name: str = "scores",
+    embed: bool = True,
+    native: bool = False,
+    width: int | Literal["container"] = _WIDTH,
+    title: str = "",
+) -> alt.LayerChart:
+    """Draw the HAT of every language with its interval.
+
+    Parameters
+    ----------
+    rows
+        From `rows.score_rows`, of one benchmark.
+    by
+        What colour and shape tell apart; models always have their own line.
+    data_name
+        Under which name the chart reads its records.
+    embed
+        Whether the records are inside the chart.
+    native
+        Label languages by their own names.
+    width
+        Of the plot in pixels, or that of the element around it.
+    title
+        Above the chart; default none.
+
+    Returns
+    -------
+    altair.LayerChart
+        Languages from top to bottom by mean HAT, macro last, and in each the models in the order
+        given: the parameters ``languages`` and ``models`` hold these orders and may be set anew,
+        the height follows. Filled markers are HAT, small hollow ones target accuracy.
+        An interval end that is infinite, or beyond an axis that would otherwise flatten
+        everything else, is an arrow. A language without a score has a dash at the left edge.
+
+    Raises
+    ------
+    InputError
+        No records, or those of several benchmarks.
+    UnknownNameError
+        `by` is neither of the two.
+    """
+    if by not in {"model", "family"}:
+        raise UnknownNameError("series", by, ("model", "family"))
+    benchmark = only(rows, "benchmark", "hat_dots")
+    models = distinct(rows, "model")
+    field = "native_label" if native else "label"
+    low, high = span(
+        [v for r in rows for v in (r["hat"], r["target_accuracy"])],
+        [v for r in rows for v in (r["hat_low"], r["hat_high"])],
+    )
+    room = _WIDTH if width == "container" else width
+    look = series(by, distinct(rows, by), room + 120, title=by)
+    plain = {"color": look["color"]}
+    place = {
+        "y": _languages(field),
+        "yOffset": alt.YOffset("model:N", scale=alt.Scale(domain=alt.ExprRef("models"))),
+    }
+    x_scale = alt.Scale(domain=[low, high], nice=False, zero=False)
+    axis = alt.Axis(title=_axis_title(rows), grid=True, tickCount=8)
+
+    def x(name: str) -> alt.X:
+        return alt.X(f"{name}:Q", scale=x_scale, axis=axis)
+
+    data = alt.NamedData(name=data_name)
+    scored = (
+        alt.Chart(data)
+        .transform_filter("isValid(datum.hat)")
+        .transform_calculate(
+            from_=f"max({low}, isValid(datum.hat_low) ? datum.hat_low : {low})",
+            to_=f"min({high}, isValid(datum.hat_high) ? datum.hat_high : {high})",
+            beyond_low=f"datum.low_open || datum.hat_low < {low}",
+            beyond_high=f"datum.high_open || datum.hat_high > {high}",
+            edge_low=str(low),
+            edge_high=str(high),
+        )
+    )
+    layers = [
+        alt.Chart(alt.InlineData(values=[{"at": 0}, {"at": 1}]))
+        .mark_rule(style="reference")
+        .encode(x=x("at")),
+        scored.mark_rule(strokeWidth=1.4).encode(x=x("from_"), x2="to_", **place, **plain),
+        *(
+            scored.transform_filter(f"datum.beyond_{end}")
+            .mark_point(shape=f"triangle-{side}", size=28)
+            .encode(x=x(f"edge_{end}"), **place, **plain)
+            for end, side in (("low", "left"), ("high", "right"))
+        ),
+        alt.Chart(data)
+        .transform_filter("isValid(datum.target_accuracy)")
+        .mark_point(filled=False, size=16, strokeWidth=1)
+        .encode(x=x("target_accuracy"), tooltip=score_tooltip(), **place, **look),
+        scored.mark_point(size=44).encode(x=x("hat"), tooltip=score_tooltip(), **place, **look),
+        alt.Chart(data)
+        .transform_filter("!isValid(datum.hat)")
+        .transform_calculate(edge_low=str(low))
+        .mark_text(text=MISSING, align="left", dx=2, fontSize=12)
+        .encode(x=x("edge_low"), tooltip=score_tooltip(), **place, **plain),
+    ]
+    chart = (
+        alt.LayerChart(layer=layers)
+        .add_params(_order(rows, field), alt.param(name="models", value=models))
+        .properties(width=width, height=alt.Step(_step(len(models)), **{"for": "offset"}))
+    )
+    languages = len({r["language"] for r in rows if not r["macro"]})
+    return finished(
+        chart,
+        rows,
+        data_name=data_name,
+        embed=embed,
+        title=title,
+        description=(
+            f"Dot plot of HAT with intervals on {benchmark}: {len(models)} models, "
+            f"{languages} languages, best on top, the mean over languages last. "
+            "Small hollow markers show target accuracy."
+        ),
+    )
+
+
+def metrics_beside(
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    by: Literal["language", "model"] = "language",
+    data_name: str = "scores",
+    embed: bool = True,
+    native: bool = False,
+    width: int = _PANEL,
+    title: str = "",
+) -> alt.HConcatChart:
+    """Draw HAT, target accuracy, gap and transfer score beside each other, in the order of HAT.
+
+    Where a panel does not fall from top to bottom as the first does, that metric and HAT disagree.
+
+    Parameters
+    ----------
+    rows
+        From `rows.score_rows`, of one benchmark.
+    by
+        What the lines are: languages, one marker per model; or models, by their macro records.
+    data_name, embed, native, title
+        As for `hat_dots`.
+    width
+        Of one panel, in pixels.
+
+    Returns
+    -------
+    altair.HConcatChart
+        The parameter ``languages`` (or ``models``) holds the order of the lines.
+
+    Raises
+    ------
+    InputError
+        No records, or those of several benchmarks.
+    UnknownNameError
+        `by` is neither of the two.
+    """
+    if by not in {"language", "model"}:
+        raise UnknownNameError("lines", by, ("language", "model"))
+    benchmark = only(rows, "benchmark", "metrics_beside")
+    models = distinct(rows, "model")
+    room = 4 * (width + 20)
+    offset: dict[str, Any] = {}
+    if by == "model":
+        field, kept, step = "model", "datum.macro", 18.0
+        order = alt.param(name="models", value=ordered_models(rows))
+        line = alt.Y(
+            "model:N", scale=alt.Scale(domain=alt.ExprRef("models")), axis=_line_axis(), title=None
+        )
+        families = distinct(rows, "family")
+        look = series("family", families, room, title="family")
+    else:
+        field, kept = ("native_label" if native else "label"), "true"
+        step = max(16.0, 6.0 * len(models) + 6)
+        order = _order(rows, field)
+        line = _languages(field)
+        look = series("model", models, room, title="model")
+        offset = {"yOffset": alt.YOffset("model:N", scale=alt.Scale(domain=models))}
+    panels = []
+    for metric, name in METRICS.items():
+        shown = [r for r in rows if by == "language" or r["macro"]]
+        low, high = span(
+            [r[metric] for r in shown],
+            [v for r in shown for v in (r[f"{metric}_low"], r[f"{metric}_high"])],
+        )
+        if metric != "hat":
+            high = min(high, 1.05)
+        scale = alt.Scale(domain=[low, high], nice=False, zero=False)
+        axis = alt.Axis(title=name, grid=True, tickCount=4)
+        base = (
+            alt.Chart(alt.NamedData(name=data_name))
+            .transform_filter(f"{kept} && isValid(datum.{metric})")
+            .transform_calculate(
+                from_=f"max({low}, isValid(datum.{metric}_low) ? datum.{metric}_low : {low})",
+                to_=f"min({high}, isValid(datum.{metric}_high) ? datum.{metric}_high : {high})",
+            )
+        )
+        at = {"y": line if metric == "hat" else line.axis(_line_axis(labels=False)), **offset}
+        panels.append(
+            alt.layer(
+                base.mark_rule(strokeWidth=1.2).encode(
+                    x=alt.X("from_:Q", scale=scale, axis=axis), x2="to_", color=look["color"], **at
+                ),
+                base.mark_point(size=32).encode(
+                    x=alt.X(f"{metric}:Q", scale=scale, axis=axis),
+                    tooltip=[
+                        "model:N",
+                        alt.Tooltip("label:N", title="language"),
+                        alt.Tooltip(f"{metric}:Q", title=name, format=".3f"),
+                        alt.Tooltip(f"{metric}_low:Q", title="from", format=".3f"),
+                        alt.Tooltip(f"{metric}_high:Q", title="to", format=".3f"),
+                    ],
+                    **look,
+                    **at,
+                ),
+            ).properties(width=width, height=alt.Step(step, **{"for": "position"}))
+        )
+    chart = alt.hconcat(*panels, spacing=10).add_params(order)
+    return finished(
+        chart,
+        rows,
+        data_name=data_name,
+        embed=embed,
+        title=title,
+        description=(
+            f"Four panels on {benchmark}: HAT, target accuracy, gap and transfer score by {by}, "
+            "all in the order of HAT, so that metrics which disagree with it show as broken order."
+        ),
+    )
+
+
+def ordered_models(rows: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return models by their macro HAT, best first; those without one by their mean, then last."""
+    macro = {r["model"]: r["hat"] for r in rows if r["macro"] and r["hat"] is not None}
+    for model in distinct(rows, "model"):
+        values = [r["hat"] for r in rows if r["model"] == model and r["hat"] is not None]
+        macro.setdefault(model, sum(values) / len(values) if values else float("-inf"))
+    return sorted(macro, key=lambda model: (-macro[model], model))
+
+
+def _order(rows: Sequence[Mapping[str, Any]], field: str) -> alt.Parameter:
+    return alt.param(name="languages", value=ordered_labels(rows, field=field))
+
+
+def _step(models: int) -> float:
+    """Return the height of a model's line: the more of them, the closer together."""
+    return {1: 16.0, 2: 10.0, 3: 9.0, 4: 8.0}.get(models, max(4.5, 9.0 - models / 3))
+
+
+def _languages(field: str) -> alt.Y:
+    return alt.Y(
+        f"{field}:N",
+        scale=alt.Scale(domain=alt.ExprRef("languages")),
+        axis=_line_axis(),
+        title=None,
+    )
+
+
+def _line_axis(*, labels: bool = True) -> alt.Axis:
+    """Return an axis with a thin line between the bands and the mean in bold."""
+    return alt.Axis(
+        grid=True, tickBand="extent", ticks=False, labelPadding=6, labels=labels, domain=False,
+        labelFontWeight=bold_macro(), labelOverlap=False,
+    )  # fmt: skip
+
+
+def _axis_title(rows: Sequence[Mapping[str, Any]]) -> str:
+    used = {r["estimator"] for r in rows} - {""}
+    kind = {
+        frozenset({"plugin"}): "HAT (plug-in: there is no corrected slope)",
+        frozenset({"plugin", "corrected"}): "HAT (plug-in where there is no corrected slope)",
+    }.get(frozenset(used), "HAT")
+    return f"{kind} with intervals; small hollow markers: target accuracy"
