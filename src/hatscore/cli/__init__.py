@@ -18,6 +18,7 @@ __all__ = ["EXIT_INCOMPLETE", "main"]
 
 COMMANDS = {
     "benchmarks": "What can be asked: versions, languages, licences.",
+    "card": "Print a section for a model's card.",
     "compare": "Compare two models, paired on items; gates for pipelines.",
     "convert": "Write logs and tables of others as one table of outcomes.",
     "demo": "Measure a small real model on this machine and write the page.",

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import NAMESPACE_URL, uuid5
 
+from hatscore.cli.sampled import sampled_benchmarks
 from hatscore.errors import InputError
 from hatscore.grading import grade
 from hatscore.grading.answer import Graded
 from hatscore.judging import ReplyKey, read_verdicts
 from hatscore.judging.prompt import judge_prompt
-from hatscore.readers.hatscore_run import benchmark_label, check_count
-from hatscore.readers.hatscore_run import sniff as is_run
+from hatscore.readers.hatscore_run import check_count
 from hatscore.report.blocks import by_block
 from hatscore.report.every_eval_ever import SOURCE, Origin, evaluation_id, record, result_id
 from hatscore.sampling.run import Run
@@ -28,9 +28,9 @@ from hatscore.sampling.run import Run
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from hatscore.cli.sampled import Sampled
     from hatscore.grading.answer import NameMode
     from hatscore.outcomes import Outcomes
-    from hatscore.sampling.config import BenchmarkPlan, RunConfig
     from hatscore.sampling.store import StoredItem, StoredResponse
     from hatscore.scoring import Measurement
 
@@ -40,15 +40,6 @@ INSTANCE_VERSION = "instance_level_eval_0.2.2"
 _ALWAYS = frozenset({"correct", "wrong"})
 _METHODS = {"judge": "llm_judge"}
 _UNSAFE = re.compile(r"[^\w.=,-]+")
-
-
-class _Sampled:
-    """One benchmark of one run: what its record says and where its replies are."""
-
-    def __init__(self, path: Path, config: RunConfig, plan: BenchmarkPlan) -> None:
-        self.path = path
-        self.config = config
-        self.plan = plan
 
 
 def write_every_eval_ever(
@@ -79,7 +70,7 @@ def write_every_eval_ever(
     names, count
         How the replies were graded, as for `hatscore.read`.
     """
-    sampled = dict(_sampled(paths))
+    sampled = sampled_benchmarks(paths)
     counted = _ALWAYS | check_count(count)
     retrieved_at = int(time.time())
     written = []
@@ -119,16 +110,7 @@ def write_every_eval_ever(
     return written
 
 
-def _sampled(paths: Sequence[str]) -> Iterator[tuple[tuple[str, str], _Sampled]]:
-    for path in map(Path, paths):
-        if is_run(path):
-            with Run.open(path) as run:
-                config = run.config
-            for plan in config.benchmarks:
-                yield (config.model, benchmark_label(plan)), _Sampled(path, config, plan)
-
-
-def _known(run: _Sampled, judges: Sequence[str]) -> dict[str, Any]:
+def _known(run: Sampled, judges: Sequence[str]) -> dict[str, Any]:
     """Return what a run knows of an `Origin`."""
     from hatscore.benchmarks import get_benchmark
     from hatscore.models import load_models
@@ -186,7 +168,7 @@ def _write(path: Path, rows: Iterator[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _instances(
-    run: _Sampled,
+    run: Sampled,
     head: Mapping[str, Any],
     ids: set[str],
     counted: frozenset[str],
