@@ -83,8 +83,8 @@ def heat_map(
     base = alt.Chart(alt.NamedData(name=data_name))
     scored = base.transform_filter("isValid(datum.hat)")
     lost = base.transform_filter("!isValid(datum.hat)")
-    # cividis is dark below its middle
-    middle = low + 0.52 * (high - low)
+    # black and white are equally far from the colour at 0.45 of cividis
+    middle = low + 0.45 * (high - low)
     layers = [
         scored.mark_rect(stroke=None).encode(
             color=alt.Color(

@@ -195,7 +195,12 @@ def status_bars(
                 "status:N",
                 scale=alt.Scale(domain=names, range=[_BARS[name] for name in names]),
                 legend=alt.Legend(
-                    orient="top", title=None, columns=4, symbolType="square", labelLimit=0
+                    orient="top",
+                    title=None,
+                    columns=4,
+                    symbolType="square",
+                    labelLimit=0,
+                    labelExpr="replace(datum.label, '_', ' ')",
                 ),
             ),
             order=alt.Order("place:Q"),

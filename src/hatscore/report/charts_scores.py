@@ -38,6 +38,7 @@ def hat_dots(
     rows: Sequence[Mapping[str, Any]],
     *,
     by: Literal["model", "family"] = "model",
+    compact: bool = False,
     data_name: str = "scores",
     embed: bool = True,
     native: bool = False,
@@ -51,7 +52,10 @@ def hat_dots(
     rows
         From `rows.score_rows`, of one benchmark.
     by
-        What colour and shape tell apart; models always have their own line.
+        What colour and shape tell apart.
+    compact
+        Whether all models share one line per language, with faint intervals and without target
+        accuracies; otherwise each has its own. For many models on one sheet.
     data_name
         Under which name the chart reads its records.
     embed
@@ -91,12 +95,12 @@ def hat_dots(
     room = _WIDTH if width == "container" else width
     look = series(by, distinct(rows, by), room + 120, title=by)
     plain = {"color": look["color"]}
-    place = {
-        "y": _languages(field),
-        "yOffset": alt.YOffset("model:N", scale=alt.Scale(domain=alt.ExprRef("models"))),
-    }
+    place: dict[str, Any] = {"y": _languages(field)}
+    if not compact:
+        place["yOffset"] = alt.YOffset("model:N", scale=alt.Scale(domain=alt.ExprRef("models")))
     x_scale = alt.Scale(domain=[low, high], nice=False, zero=False)
-    axis = alt.Axis(title=_axis_title(rows), grid=True, tickCount=8)
+    accuracies = "" if compact else "; small hollow markers: target accuracy"
+    axis = alt.Axis(title=_axis_title(rows) + accuracies, grid=True, tickCount=8)
 
     def x(name: str) -> alt.X:
         return alt.X(f"{name}:Q", scale=x_scale, axis=axis)
@@ -118,17 +122,25 @@ def hat_dots(
         alt.Chart(alt.InlineData(values=[{"at": 0}, {"at": 1}]))
         .mark_rule(style="reference")
         .encode(x=x("at")),
-        scored.mark_rule(strokeWidth=1.4).encode(x=x("from_"), x2="to_", **place, **plain),
+        scored.mark_rule(strokeWidth=1.4, opacity=0.22 if compact else 1).encode(
+            x=x("from_"), x2="to_", **place, **plain
+        ),
         *(
             scored.transform_filter(f"datum.beyond_{end}")
             .mark_point(shape=f"triangle-{side}", size=28)
             .encode(x=x(f"edge_{end}"), **place, **plain)
             for end, side in (("low", "left"), ("high", "right"))
         ),
-        alt.Chart(data)
-        .transform_filter("isValid(datum.target_accuracy)")
-        .mark_point(filled=False, size=16, strokeWidth=1)
-        .encode(x=x("target_accuracy"), tooltip=score_tooltip(), **place, **look),
+        *(
+            [
+                alt.Chart(data)
+                .transform_filter("isValid(datum.target_accuracy)")
+                .mark_point(filled=False, size=16, strokeWidth=1)
+                .encode(x=x("target_accuracy"), tooltip=score_tooltip(), **place, **look)
+            ]
+            if not compact
+            else []
+        ),
         scored.mark_point(size=44).encode(x=x("hat"), tooltip=score_tooltip(), **place, **look),
         alt.Chart(data)
         .transform_filter("!isValid(datum.hat)")
@@ -136,10 +148,11 @@ def hat_dots(
         .mark_text(text=MISSING, align="left", dx=2, fontSize=12)
         .encode(x=x("edge_low"), tooltip=score_tooltip(), **place, **plain),
     ]
+    step = alt.Step(19) if compact else alt.Step(_step(len(models)), **{"for": "offset"})
     chart = (
         alt.LayerChart(layer=layers)
         .add_params(_order(rows, field), alt.param(name="models", value=models))
-        .properties(width=width, height=alt.Step(_step(len(models)), **{"for": "offset"}))
+        .properties(width=width, height=step)
     )
     languages = len({r["language"] for r in rows if not r["macro"]})
     return finished(
@@ -151,7 +164,7 @@ def hat_dots(
         description=(
             f"Dot plot of HAT with intervals on {benchmark}: {len(models)} models, "
             f"{languages} languages, best on top, the mean over languages last. "
-            "Small hollow markers show target accuracy."
+            + ("" if compact else "Small hollow markers show target accuracy.")
         ),
     )
 
@@ -308,4 +321,4 @@ def _axis_title(rows: Sequence[Mapping[str, Any]]) -> str:
         frozenset({"plugin"}): "HAT (plug-in: there is no corrected slope)",
         frozenset({"plugin", "corrected"}): "HAT (plug-in where there is no corrected slope)",
     }.get(frozenset(used), "HAT")
-    return f"{kind} with intervals; small hollow markers: target accuracy"
+    return f"{kind} with intervals"

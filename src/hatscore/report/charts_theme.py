@@ -147,7 +147,7 @@ def legend(names: Sequence[str], width: float) -> alt.Legend:
     columns = max(1, min(len(names), int(width // (6.2 * longest + 34))))
     return alt.Legend(
         orient="top", direction="vertical" if columns == 1 else "horizontal", columns=columns,
-        title=None, labelLimit=0, symbolLimit=0, columnPadding=14, symbolStrokeWidth=0,
+        title=None, labelLimit=0, symbolLimit=0, columnPadding=14, symbolStrokeWidth=0, symbolOpacity=1,
     )  # fmt: skip
 
 

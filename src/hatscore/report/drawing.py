@@ -1,0 +1,161 @@
+"""Charts as files for papers and slides: PNG, SVG and PDF, without a browser and without a network.
+
+Vega and the letters are inside vl-convert, so a chart looks the same on every machine. A PDF
+carries the letters it uses. An SVG names its font and others of the same widths; no SVG writer
+here puts the letters inside, so for print the PDF is the file to hand on.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import vl_convert
+
+from hatscore.errors import InputError, UnknownNameError
+from hatscore.report.charts_theme import theme
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import altair as alt
+
+__all__ = ["DPI", "FORMATS", "drawable", "draws", "save_chart", "use_fonts"]
+
+FORMATS = ("pdf", "png", "svg")
+DPI = 150
+_VEGA_LITE = "6.4"
+# the font that vl-convert carries has the letters of Latin, Greek and Cyrillic up to here, but
+# none of the Latin ones that only Vietnamese and African orthographies need
+_COVERED = 0x52F
+_PUNCTUATION = frozenset("\u2018\u2019\u2013\u2026\u00b7")
+
+
+def save_chart(
+    chart: alt.TopLevelMixin | Mapping[str, Any],
+    stem: str | Path,
+    formats: Sequence[str] = ("png", "svg", "pdf"),
+    *,
+    dark: bool = False,
+    dpi: int = DPI,
+) -> list[Path]:
+    """Write a chart, completely or not at all, in one or several formats.
+
+    Parameters
+    ----------
+    chart
+        From `charts` or `studies.figure.draw`, or its ``to_dict()``; with its records inside.
+    stem
+        Where to, without the suffix; missing directories are made.
+    formats
+        Some of `FORMATS`.
+    dark
+        Whether it is for a dark ground.
+    dpi
+        Dots per inch of a PNG; a length of 72 is an inch.
+
+    Returns
+    -------
+    list of Path
+        The files, in the order of `formats`. Equal charts give equal files.
+
+    Raises
+    ------
+    UnknownNameError
+        A format that is none of `FORMATS`.
+    InputError
+        `dpi` below 1, or a chart that cannot be drawn; says why.
+    """
+    for name in formats:
+        if name not in FORMATS:
+            raise UnknownNameError("format", name, FORMATS)
+    if dpi < 1:
+        raise InputError(f"a picture needs at least one dot per inch, got {dpi}")
+    plain: dict[str, Any] = dict(chart) if isinstance(chart, Mapping) else chart.to_dict()
+    if dark:
+        plain["config"] = theme(dark=True)
+    stem = Path(stem)
+    stem.parent.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name in formats:
+        # not with_suffix: the dot in "gemma-3.5" starts no suffix
+        target = stem.with_name(f"{stem.name}.{name}")
+        _replace(target, _drawn(plain, name, dpi))
+        written.append(target)
+    return written
+
+
+def use_fonts(directory: str | Path) -> None:
+    """Let charts use the fonts of a directory besides those of vl-convert and of the system.
+
+    Raises
+    ------
+    InputError
+        No such directory, or no font in it.
+    """
+    directory = Path(directory)
+    kinds = {".ttf", ".otf", ".ttc", ".otc"}
+    if not directory.is_dir() or not any(p.suffix.lower() in kinds for p in directory.iterdir()):
+        raise InputError(
+            f"{directory} holds no fonts: expected a directory with .ttf or .otf files"
+        )
+    vl_convert.register_font_directory(str(directory))
+
+
+def draws(text: str) -> bool:
+    """Whether the font that comes along has all letters of a text.
+
+    Examples
+    --------
+    >>> draws("ru · русский"), draws("zh · 中文")
+    (True, False)
+    """
+    return all(ord(c) <= _COVERED or c in _PUNCTUATION for c in text)
+
+
+def drawable(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return records whose native labels are English where the font lacks letters for them.
+
+    A page leaves this to the browser, which has more fonts; a file would show empty boxes.
+    """
+    return [
+        {**r, "native_label": r["native_label"] if draws(r["native_label"]) else r["label"]}
+        for r in rows
+    ]
+
+
+def _drawn(plain: dict[str, Any], name: str, dpi: int) -> bytes:
+    nothing: list[str] = []  # of the network
+    try:
+        if name == "png":
+            return bytes(
+                vl_convert.vegalite_to_png(
+                    plain, vl_version=_VEGA_LITE, ppi=dpi, allowed_base_urls=nothing
+                )
+            )
+        if name == "pdf":
+            return bytes(
+                vl_convert.vegalite_to_pdf(plain, vl_version=_VEGA_LITE, allowed_base_urls=nothing)
+            )
+        svg: str = vl_convert.vegalite_to_svg(
+            plain, vl_version=_VEGA_LITE, allowed_base_urls=nothing
+        )
+    except ValueError as error:
+        raise InputError(f"the chart cannot be drawn as {name}: {error}") from error
+    spoken = escape(str(plain.get("description", "chart")))
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{spoken}" ', 1).encode()
+
+
+def _replace(target: Path, content: bytes) -> None:
+    handle, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+        Path(draft).chmod(0o644)
+        Path(draft).replace(target)
+    finally:
+        Path(draft).unlink(missing_ok=True)
