@@ -49,6 +49,18 @@ ALLOWED = {
         "sampling",
         "judging",
     },
+    "inspect": {
+        "errors",
+        "_version",
+        "languages",
+        "outcomes",
+        "stats",
+        "grading",
+        "benchmarks",
+        "sampling",
+        "judging",
+        "readers",
+    },
     "report": {"errors", "_version", "languages", "stats", "outcomes", "scoring"},
     "cli": {
         "errors",
