@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hatscore._version import __version__
 from hatscore.errors import HatscoreError
 
 if TYPE_CHECKING:
@@ -20,8 +19,10 @@ COMMANDS = {
     "benchmarks": "What can be asked: versions, languages, licences.",
     "card": "Print a section for a model's card.",
     "compare": "Compare two models, paired on items; gates for pipelines.",
-    "convert": "Write logs and tables of others as one table of outcomes.",
+    "completion": "Print the script that completes hatscore's words in a shell.",
+    "convert": "Write runs and logs as one table, or in another tool's format.",
     "demo": "Measure a small real model on this machine and write the page.",
+    "doctor": "Say what works on this machine and what to do.",
     "judge": "Let models judge stored replies.",
     "models": "What is known of models: size, date, settings, prices.",
     "plan": "What a run will cost and how sharp it will be.",
@@ -43,6 +44,8 @@ class _Commands(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in COMMANDS:
+            if ctx.resilient_parsing:  # a shell completes: it wants words, not errors
+                return None
             from difflib import get_close_matches
 
             near = get_close_matches(cmd_name, COMMANDS, n=2, cutoff=0.5)
@@ -56,8 +59,23 @@ class _Commands(click.Group):
             formatter.write_dl(sorted(COMMANDS.items()))
 
 
+def _print_version(ctx: click.Context, parameter: click.Parameter, value: object) -> None:  # noqa: ARG001 - click's signature
+    if value:
+        from hatscore.cli.version import version_text
+
+        click.echo(version_text())
+        ctx.exit()
+
+
 @click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(__version__, prog_name="hatscore")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the versions of hatscore and of what it stands on, and exit.",
+)
 def cli() -> None:
     """Measure how much of what a model can do in one language survives in another.
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from hatscore.cli.complete import complete_benchmarks
 from hatscore.errors import HatscoreError, InputError
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def _size(benchmark: Benchmark) -> str:
 
 
 @command.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_benchmarks)
 @click.option("-l", "--language", help="Language of the item; default a target language.")
 @click.option("--item", "item_id", help="Id of the item; default the first.")
 @click.option("--source", help="Source language; default that of the benchmark.")
@@ -189,7 +190,7 @@ def _describe(gold: Gold) -> list[str]:
 
 
 @command.command("check")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_benchmarks)
 @_data_options
 def check(name: str, **given: Any) -> int:
     """Look the data of a benchmark over and print what was found; exit code 1 for faults."""

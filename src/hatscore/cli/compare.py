@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hatscore._version import __version__
+from hatscore.cli.complete import complete_paths
 from hatscore.cli.options import grading_options, interval_options, reader_options, split_list
 from hatscore.errors import InputError
 
@@ -26,7 +27,9 @@ SCHEMA_NUMBER = 1
 
 
 @click.command("compare")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH... A B")
+@click.argument(
+    "paths", nargs=-1, required=True, metavar="PATH... A B", shell_complete=complete_paths
+)
 @click.option("--scores", multiple=True, help="Scores to compare; default hat.")
 @click.option(
     "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from hatscore.cli.complete import complete_paths
 from hatscore.cli.options import grading_options, reader_options
 from hatscore.errors import InputError
 
@@ -22,7 +23,9 @@ EVERY_EVAL_EVER = "every_eval_ever"
 
 
 @click.command("convert")
-@click.argument("paths", nargs=-1, required=True, metavar="IN... OUT")
+@click.argument(
+    "paths", nargs=-1, required=True, metavar="IN... OUT", shell_complete=complete_paths
+)
 @click.option(
     "--format",
     "style",

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hatscore.cli.complete import complete_models
+
 if TYPE_CHECKING:
     from hatscore.models import Model, Registry
 
@@ -29,7 +31,7 @@ def registry_option(function: Any) -> Any:
 
 
 @click.command("models")
-@click.argument("names", nargs=-1, metavar="[NAME...]")
+@click.argument("names", nargs=-1, metavar="[NAME...]", shell_complete=complete_models)
 @click.option(
     "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True
 )

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hatscore.cli.complete import complete_languages, complete_readers
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -50,9 +52,15 @@ _READER_OPTIONS = (
     click.option(
         "--reader",
         metavar="FORMAT",
+        shell_complete=complete_readers,
         help="Read all paths as this format; default: what their content says.",
     ),
-    click.option("--source", metavar="TAG", help="Language of the source rows, such as en."),
+    click.option(
+        "--source",
+        metavar="TAG",
+        shell_complete=complete_languages,
+        help="Language of the source rows, such as en.",
+    ),
     click.option(
         "--columns",
         multiple=True,

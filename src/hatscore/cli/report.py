@@ -7,13 +7,14 @@ from typing import Any
 
 import click
 
+from hatscore.cli.complete import complete_paths
 from hatscore.cli.options import grading_options, interval_options, reader_options
 
 __all__ = ["command"]
 
 
 @click.command("report")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=complete_paths)
 @click.option(
     "-o",
     "--output",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from hatscore.cli import EXIT_INCOMPLETE
+from hatscore.cli.complete import complete_benchmarks, complete_languages, complete_models
 from hatscore.cli.models import registry_option
 from hatscore.cli.options import grading_options, split_list
 from hatscore.cli.progress import PROGRESS_MODES
@@ -20,14 +21,23 @@ __all__ = ["command", "show_results"]
 
 
 @click.command("run")
-@click.argument("models", nargs=-1, required=True, metavar="MODEL...")
+@click.argument(
+    "models", nargs=-1, required=True, metavar="MODEL...", shell_complete=complete_models
+)
 @click.option(
-    "-b", "--benchmark", "benchmarks", multiple=True, required=True, help="Benchmark; repeatable."
+    "-b",
+    "--benchmark",
+    "benchmarks",
+    multiple=True,
+    required=True,
+    shell_complete=complete_benchmarks,
+    help="Benchmark; repeatable.",
 )
 @click.option(
     "-l",
     "--languages",
     multiple=True,
+    shell_complete=complete_languages,
     help="Target languages, comma-separated; default all. The source comes along by itself.",
 )
 @click.option("--source", help="Source language; default that of the benchmark.")

@@ -36,8 +36,16 @@ def load_schema(name: str) -> dict[str, Any]:
     return found
 
 
+def _complete(
+    ctx: click.Context,  # noqa: ARG001 - click's signature
+    param: click.Parameter,  # noqa: ARG001 - click's signature
+    incomplete: str,
+) -> list[str]:
+    return [name for name in schema_names() if name.startswith(incomplete)]
+
+
 @click.command("schema")
-@click.argument("name", required=False, metavar="[NAME]")
+@click.argument("name", required=False, metavar="[NAME]", shell_complete=_complete)
 def command(name: str | None) -> None:
     """Print the JSON schema of what `hatscore NAME --format json` writes.
 

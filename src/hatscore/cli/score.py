@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from hatscore.cli.complete import complete_paths
 from hatscore.cli.options import grading_options, interval_options, reader_options
 
 __all__ = ["command"]
@@ -14,7 +15,7 @@ FORMATS = ("table", "json", "csv", "md", "latex")
 
 
 @click.command("score")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=complete_paths)
 @click.option(
     "--format",
     "style",

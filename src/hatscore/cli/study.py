@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hatscore.cli import EXIT_INCOMPLETE
+from hatscore.cli.complete import complete_paths
 from hatscore.cli.models import registry_option
 from hatscore.cli.options import grading_options, interval_options, reader_options, split_list
 from hatscore.errors import InputError
@@ -23,7 +24,7 @@ __all__ = ["command"]
 
 
 @click.command("study")
-@click.argument("paths", nargs=-1, metavar="[PATH... | STUDY.toml]")
+@click.argument("paths", nargs=-1, metavar="[PATH... | STUDY.toml]", shell_complete=complete_paths)
 @click.option(
     "--simulate",
     type=click.Choice(["paper"]),

@@ -112,8 +112,9 @@ def card_markdown(
             (
                 "How much of what the model can do in the source language survives in others: the "
                 f"Hardness Adjusted Transfer score (HAT; {PAPER}). 1 means that a question is "
-                "answered in the target language as often as in the source language, 0 never. HAT is "
-                "no accuracy: it says nothing of how much the model can do in the source language."
+                "answered in the target language as often as in the source language, 0 never. HAT "
+                "is no accuracy: it says nothing of how much the model can do in the source "
+                "language."
             ),
         ]
         for part in parts:
@@ -229,8 +230,9 @@ def _method(part: _Part, name: str, overall: Estimate) -> list[str]:
     (language, *_) = [headline(m)[1] for m in part.targets]
     return [
         (
-            f"Method: {_ESTIMATORS[name]}; {language.interval.capitalize()} intervals per language, "
-            f"{overall.interval} for the average, clustered by item; {items} items."
+            f"Method: {_ESTIMATORS[name]}; intervals: {language.interval.capitalize()} for a "
+            f"language, {overall.interval.capitalize()} for the average, clustered by item; "
+            f"{items} items."
         ),
         f"Benchmark version: {_text(f.version) or UNKNOWN}. Data: {_text(f.data) or UNKNOWN + '.'}",
         (
@@ -252,9 +254,9 @@ def _closing(parts: Sequence[_Part]) -> list[str]:
         "",
         (
             f"The scores are of these questions and these languages ({', '.join(languages)}), with "
-            "these prompts, and of no others. The intervals are over other questions of the same kind "
-            "and other replies, not over other benchmarks, prompts or languages. Languages whose "
-            "intervals overlap are not ranked by this measurement."
+            "these prompts, and of no others. The intervals are over other questions of the same "
+            "kind and other replies, not over other benchmarks, prompts or languages. Languages "
+            "whose intervals overlap are not ranked by this measurement."
         ),
         "",
         f"The score: {PAPER}. Estimate and intervals: hatscore {__version__}.",
