@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import altair as alt
 import numpy as np
-from matplotlib.figure import Figure
 
+from hatscore.report.charts import theme
+from hatscore.report.drawing import save_chart
 from hatscore.stats.calibration import Condition, calibrate
 
 SOURCES = {
@@ -18,42 +20,58 @@ SOURCES = {
     "weak: Beta(.4, 1.2)": (0.4, 1.2),
     "weaker: Beta(.3, 2.7)": (0.3, 2.7),
 }
-MARKS = ("o", "s", "^", "D")
-COLOURS = ("#0072B2", "#009E73", "#D55E00", "#CC79A7")
+ESTIMATORS = {"plugin": "published slope (plug-in)", "corrected": "corrected slope"}
 REPLIES = (2, 3, 5, 10, 20, 30)
 
 
-def main() -> None:
-    """Simulate both estimators over the number of replies and draw them side by side."""
+def simulated() -> list[dict[str, str | float]]:
+    """Simulate both estimators over the number of replies."""
     rng = np.random.default_rng(1)
-    figure = Figure(figsize=(8.4, 3.6), layout="constrained")
-    axes = figure.subplots(1, 2, sharey=True)
-    for axis, estimator, title in zip(
-        axes, ("plugin", "corrected"), ("published slope (plug-in)", "corrected slope"), strict=True
-    ):
-        for (name, source), mark, colour in zip(SOURCES.items(), MARKS, COLOURS, strict=True):
-            values = [
-                1.0
-                + calibrate(
+    rows = []
+    for estimator, title in ESTIMATORS.items():
+        for name, source in SOURCES.items():
+            for n in REPLIES:
+                found = calibrate(
                     Condition(source, 1.0, None, 658, n, n),
                     repetitions=1000,
                     estimator=estimator,
                     interval="delta",
                     rng=rng,
-                ).median_bias
-                for n in REPLIES
-            ]
-            axis.plot(REPLIES, values, marker=mark, color=colour, label=name)
-        axis.axhline(1.0, color="0.4", linewidth=0.8, linestyle="--")
-        axis.set_xscale("log", base=2)
-        axis.set_xticks(REPLIES, [str(n) for n in REPLIES])
-        axis.minorticks_off()
-        axis.set_xlabel("replies per item and language")
-        axis.set_title(title, fontsize=11)
-        axis.spines[["top", "right"]].set_visible(False)
-    axes[0].set_ylabel("median score; the truth is 1")
-    axes[1].legend(loc="lower right", title="source success rates", frameon=False, fontsize=9)
-    figure.savefig(Path(__file__).with_name("bias.png"), dpi=130)
+                )
+                score = 1.0 + found.median_bias
+                rows.append({"estimator": title, "source": name, "replies": n, "score": score})
+    return rows
+
+
+def main() -> None:
+    """Draw them side by side."""
+    scale = alt.Scale(domain=list(SOURCES))
+    legend = alt.Legend(title="source success rates", orient="right")
+    lines = alt.Chart().encode(
+        x=alt.X(
+            "replies:Q",
+            title="replies per item and language",
+            scale=alt.Scale(type="log", base=2, nice=False, padding=12),
+            axis=alt.Axis(values=REPLIES, grid=False, format="d"),
+        ),
+        y=alt.Y("score:Q", title="median score; the truth is 1", scale=alt.Scale(zero=False)),
+        color=alt.Color("source:N", scale=scale, legend=legend),
+        shape=alt.Shape("source:N", scale=scale, legend=legend),
+    )
+    truth = alt.Chart().mark_rule(style="reference").encode(y=alt.datum(1.0))
+    chart = (
+        alt.layer(
+            truth, lines.mark_line(), lines.mark_point(size=45), data=alt.InlineData(simulated())
+        )
+        .properties(width=270, height=230)
+        .facet(facet=alt.Facet("estimator:N", sort=list(ESTIMATORS.values()), title=None))
+        .properties(
+            config=alt.Config(**theme()),
+            description="Median score over replies per item for four kinds of sources, with the "
+            "published and the corrected slope.",
+        )
+    )
+    save_chart(chart, Path(__file__).with_name("bias"), ("png",))
 
 
 if __name__ == "__main__":

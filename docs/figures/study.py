@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from hatscore.models import load_models
-from hatscore.report.figures import save
-from hatscore.studies.figure import draw
+from hatscore.report.charts import study_chart
+from hatscore.report.drawing import save_chart
 from hatscore.studies.material import gather
 from hatscore.studies.simulated import Layout, simulate_study
 from hatscore.studies.validation import validation
@@ -18,4 +18,4 @@ registry = load_models()
 layout = Layout(benchmarks=("reasoning",), by_item="")
 study = simulate_study(registry, layout=layout, rng=np.random.default_rng(0))
 found = validation(gather(study.outcomes, registry))
-save(draw(found.figure), Path(__file__).with_name("study_validation"))
+save_chart(study_chart(found.figure), Path(__file__).with_name("study_validation"), ("png",))

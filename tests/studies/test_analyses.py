@@ -16,11 +16,11 @@ from hatscore.benchmarks import get_benchmark, list_benchmarks
 from hatscore.errors import InputError, UnknownNameError
 from hatscore.models import Registry
 from hatscore.outcomes import Outcomes
+from hatscore.report.charts import study_chart
 from hatscore.studies.analyses import ANALYSES, analyse
 from hatscore.studies.coupling import coupled, coupling
 from hatscore.studies.covariates import articles, family_of, script_of, speakers
 from hatscore.studies.family import family
-from hatscore.studies.figure import draw
 from hatscore.studies.material import gather
 from hatscore.studies.recovery import COLUMNS, metrics_against_truth, recovery
 from hatscore.studies.script import pair_scores, script, trait_difference
@@ -420,11 +420,7 @@ def test_models_without_a_common_language_are_refused(study, registry):
 def test_every_figure_holds_every_point(found):
     for a in found.values():
         assert a.figure is not None
-        drawn = draw(a.figure)
-        points = [
-            line
-            for axes in drawn.axes
-            for line in axes.lines
-            if str(line.get_gid()).startswith("points")
-        ]
-        assert sum(len(line.get_xdata()) for line in points) == a.figure.points.height
+        drawn = study_chart(a.figure).to_dict()
+        assert len(drawn["datasets"]["points"]) == a.figure.points.height
+        panels = [c["layer"][-1]["data"]["name"] for c in drawn["concat"]]
+        assert len(panels) == a.figure.points["panel"].n_unique()

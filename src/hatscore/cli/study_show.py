@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from hatscore._version import __version__
-from hatscore.report.figures import save
-from hatscore.studies.figure import draw
+from hatscore.report.charts import study_chart
+from hatscore.report.drawing import save_chart
 from hatscore.studies.recovery import metrics_against_truth, recovery
 from hatscore.studies.result import counted
 
@@ -142,7 +142,9 @@ def write(
             written.append(path)
             lines += ["", f"Table: [{path.name}]({path.name})"]
         if a.figure is not None and a.figure.points.height:
-            (image,) = save(draw(a.figure), directory / a.name)
+            (image,) = save_chart(
+                study_chart(a.figure, description=a.question), directory / a.name, ("png",)
+            )
             written.append(image)
             lines += ["", f"![{a.question}]({image.name})"]
     if truth is not None:

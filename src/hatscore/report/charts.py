@@ -9,6 +9,7 @@ anew.
 from hatscore.report.charts_map import heat_map, ranking
 from hatscore.report.charts_profiles import profiles, status_bars
 from hatscore.report.charts_scores import hat_dots, metrics_beside, ordered_models
+from hatscore.report.charts_study import study_chart
 from hatscore.report.charts_theme import theme
 
 __all__ = [
@@ -19,5 +20,6 @@ __all__ = [
     "profiles",
     "ranking",
     "status_bars",
+    "study_chart",
     "theme",
 ]

@@ -18,7 +18,15 @@ from hatscore.report.rows import MACRO_LABEL
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-C = TypeVar("C", alt.Chart, alt.LayerChart, alt.HConcatChart, alt.VConcatChart, alt.FacetChart)
+C = TypeVar(
+    "C",
+    alt.Chart,
+    alt.LayerChart,
+    alt.HConcatChart,
+    alt.VConcatChart,
+    alt.FacetChart,
+    alt.ConcatChart,
+)
 
 __all__ = ["COLOURS", "FONT", "SHAPES", "theme"]
 
@@ -73,7 +81,7 @@ def theme(*, dark: bool = False) -> dict[str, Any]:
             "domainColor": c["line"], "gridColor": c["line"], "gridOpacity": 0.5,
             "tickColor": c["line"], "labelColor": c["ink"], "titleColor": c["ink"],
             "labelFontSize": 11, "titleFontSize": 11, "titleFontWeight": "normal",
-            "labelLimit": 0, "titleLimit": 0,
+            "labelLimit": 0, "titleLimit": 0, "labelFlush": False,
         },
         "header": {
             "labelColor": c["ink"], "titleColor": c["ink"], "labelFontSize": 11,
@@ -88,6 +96,8 @@ def theme(*, dark: bool = False) -> dict[str, Any]:
             "color": c["ink"], "subtitleColor": c["faint"], "fontSize": 13, "subtitleFontSize": 11,
             "fontWeight": "bold", "anchor": "start", "frame": "group", "limit": 0,
         },
+        "mark": {"color": colours[0]},
+        "rule": {"color": colours[0]},
         "point": {"filled": True, "opacity": 1, "size": 40},
         "style": {
             "reference": {"color": c["faint"], "strokeWidth": 1, "strokeDash": [4, 3]},
@@ -147,7 +157,8 @@ def legend(names: Sequence[str], width: float) -> alt.Legend:
     columns = max(1, min(len(names), int(width // (6.2 * longest + 34))))
     return alt.Legend(
         orient="top", direction="vertical" if columns == 1 else "horizontal", columns=columns,
-        title=None, labelLimit=0, symbolLimit=0, columnPadding=14, symbolStrokeWidth=0, symbolOpacity=1,
+        title=None, labelLimit=0, symbolLimit=0, columnPadding=14, symbolStrokeWidth=0,
+        symbolOpacity=1,
     )  # fmt: skip
 
 

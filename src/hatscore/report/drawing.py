@@ -48,7 +48,7 @@ def save_chart(
     Parameters
     ----------
     chart
-        From `charts` or `studies.figure.draw`, or its ``to_dict()``; with its records inside.
+        From `charts`, or its ``to_dict()``; with its records inside.
     stem
         Where to, without the suffix; missing directories are made.
     formats
