@@ -9,6 +9,10 @@ from hatscore.report import render_table
 from hatscore.report.text import number, with_interval
 from hatscore.scoring import measurements
 
+LANGUAGES = (
+    "af", "ar", "bn", "cs", "de", "es", "fr", "hi", "hu", "id", "it", "ja", "ko", "mr", "ne", "pt",
+    "ru", "sr", "sw", "te", "th", "uk", "ur", "vi", "wo", "yo", "zh", "zu",
+)  # fmt: skip
 PLAIN = {"color": False, "unicode": True}
 
 
@@ -163,6 +167,68 @@ def test_notes_alarms_and_curvature_stand_below(table):
     assert f"{with_interval(de.scores['hat_profile'])} is the HAT there" in text
     assert "! m on b: in de 40 of 440 replies do not count" in text
     assert "* m on b: fr lacks 1 of 40 items" in text
+
+
+@pytest.fixture
+def large(simulated):
+    """28 languages, names of models that fill the line, every column."""
+    return simulated(
+        ("organisation/" + "a-very-long-name-" * 6, "organisation/b"),
+        LANGUAGES,
+        items=30,
+        chance=0.25,
+        truncated=1,
+        refused=1,
+        unparsed=1,
+    )
+
+
+@pytest.mark.parametrize("unicode", [True, False])
+def test_28_languages_fit_80_columns_with_a_bar_each(large, unicode):
+    text = render(large, width=80, unicode=unicode)
+    lines = text.splitlines()
+    assert max(cell_len(line) for line in lines) <= 80
+    assert "…" not in text
+    assert text.isascii() or unicode
+    for m in measurements(large):
+        start = "macro" if m.language == "macro" else f"{m.language} "
+        found = [x for x in lines if x.startswith(start) and with_interval(m.scores["hat"]) in x]
+        assert found, (m.model, m.language)
+        bar = found[0].split()[-1]
+        assert set(bar) <= set("▏▎▍▌▋▊▉█" if unicode else "#")
+
+
+def test_bars_grow_with_the_score(table):
+    def bar(k, **options):
+        rows = [("en", 80, 80, {})] * 3 + [("de", 80, k, {})] * 3
+        cells = row(render(table(*rows), **options), "de German").split()
+        return cells[-1] if set(cells[-1]) <= set("▏▎▍▌▋▊▉█#") else ""
+
+    assert bar(80) == "████████"
+    assert bar(40) == "████"
+    assert bar(45) == "████▌"
+    assert bar(1) == "▏"
+    assert bar(0) == ""
+    assert bar(45, unicode=False) == "####"
+    assert bar(80, unicode=False) == "########"
+
+
+def test_a_pipe_gets_lines_that_can_be_searched(large, capsys, monkeypatch):
+    monkeypatch.delenv("COLUMNS", raising=False)
+    found = measurements(large)
+    text = render_table(found, large)
+    assert "\x1b" not in text
+    names = {m.model for m in found}
+    lines = text.splitlines()
+    for name in names:
+        assert any(line.startswith(f"{name} on b") for line in lines)
+    # a row is a line, and every line of art is a line without letters
+    art = [line for line in lines if set(line) & set("─━│┃┌└┐┘├┤")]
+    assert all(set(line) <= {"─", " "} for line in art)
+    assert sum(line.startswith("sw Swahili ") for line in lines) == len(names)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert max(map(cell_len, render_table(found, large).splitlines())) <= 80
+    capsys.readouterr()
 
 
 def test_no_targets_is_said(table):

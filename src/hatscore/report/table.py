@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 import shutil
 import sys
@@ -30,12 +31,12 @@ if TYPE_CHECKING:
 __all__ = ["DROP_ORDER", "render_table"]
 
 DROP_ORDER = (
-    "bar",
     "reliability",
     "gap",
     *reversed(STATUS_COLUMNS),
     "transfer_score",
     "hat_chance_adjusted",
+    "bar",
     "the other HAT",
     "source_accuracy",
     "target_accuracy",
@@ -44,13 +45,14 @@ DROP_ORDER = (
 )
 """What goes first when the terminal is narrow; language and HAT with its interval never go."""
 
-_BAR = 10
+_BAR = 8
+_EIGHTHS = " ▏▎▍▌▋▊▉█"
 _NARROWEST = 20
 _DEFAULT_WIDTH = 80
 _ENDLESS = 10_000
 _RULES = Box("    \n    \n ── \n    \n ── \n ── \n    \n    \n")
 _ASCII_RULES = Box("    \n    \n -- \n    \n -- \n -- \n    \n    \n", ascii=True)
-_STAND_INS = {"█": "#", MISSING: "-", "\N{INFINITY}": "inf"}
+_STAND_INS = {MISSING: "-", "\N{INFINITY}": "inf"}
 
 
 def render_table(
@@ -74,8 +76,9 @@ def render_table(
     outcomes
         The table they were made from.
     width
-        Columns of the terminal, at least 20; default that of the terminal, 80 when piped. What
-        does not fit is left out in `DROP_ORDER`, and a caption says what.
+        Columns of the terminal, at least 20; default that of the terminal. When piped, tables
+        have 80 and nothing else is folded. What does not fit is left out in `DROP_ORDER`, and a
+        caption says what.
     color
         Whether to use escape codes; default only if standard output is a terminal and the
         environment does not set NO_COLOR.
@@ -84,6 +87,8 @@ def render_table(
         whether standard output can encode them. Names in other scripts pass through then, and
         become ``?`` otherwise.
     """
+    # a pipe has no edge: a folded name or note would be lost to whoever searches for it
+    fold = width is not None or sys.stdout.isatty() or "COLUMNS" in os.environ
     if width is None:
         width = shutil.get_terminal_size((_DEFAULT_WIDTH, 24)).columns
     width = max(width, _NARROWEST)
@@ -91,7 +96,7 @@ def render_table(
         color = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     if unicode is None:
         unicode = _encodes(getattr(sys.stdout, "encoding", None))
-    draw = _Pen(width, color=color, unicode=unicode)
+    draw = _Pen(width, color=color, unicode=unicode, fold=fold)
     blocks = blocks_of(measurements, outcomes)
     parts: list[RenderableType] = [
         part for block in blocks for part in (*_layout(block, draw), Text())
@@ -107,8 +112,9 @@ def render_table(
 class _Pen:
     """Draws renderables as text of one width, with or without escape codes."""
 
-    def __init__(self, width: int, *, color: bool, unicode: bool) -> None:
+    def __init__(self, width: int, *, color: bool, unicode: bool, fold: bool) -> None:
         self.width = width
+        self.fold = fold
         self.unicode = unicode
         self._options: dict[str, Any] = {
             "force_terminal": color,
@@ -139,7 +145,7 @@ class _Pen:
     def __call__(self, renderable: RenderableType) -> str:
         """Return the lines, without blanks at their ends; a table is never cut."""
         width = self.width
-        if isinstance(renderable, Table) and renderable.box is not None:
+        if not self.fold or (isinstance(renderable, Table) and renderable.box is not None):
             width = max(width, self.natural_width(renderable))
         file = io.StringIO()
         Console(file=file, width=width, **self._options).print(renderable)
@@ -148,7 +154,7 @@ class _Pen:
 
 def _encodes(encoding: str | None) -> bool:
     try:
-        "".join((*_STAND_INS, "─")).encode(encoding or "ascii")
+        "".join((*_STAND_INS, *_EIGHTHS, "─")).encode(encoding or "ascii")
     except (UnicodeEncodeError, LookupError):
         return False
     return True
@@ -205,7 +211,7 @@ def _table(block: Block, dropped: list[str], gap: int, draw: _Pen) -> Table:
     for i, row in enumerate(block.rows):
         cells = [draw.say(_written(row, c.key, block, dropped)) for c in columns]
         if bars:
-            cells.append(draw.say(_bar(row.score)))
+            cells.append(Text(_bar(row.score, unicode=draw.unicode)))
         before_macro = i + 1 < len(block.rows) and block.rows[i + 1].macro
         table.add_row(*cells, end_section=before_macro)
     return table
@@ -219,11 +225,15 @@ def _written(row: Row, key: str, block: Block, dropped: list[str]) -> str:
     return f"{shown.strip()} {cell.mark}".strip()
 
 
-def _bar(score: float) -> str:
+def _bar(score: float, *, unicode: bool) -> str:
     """Draw a score between 0 and 1; what lies beyond the ends is not drawn, the number is."""
-    if score != score:  # noqa: PLR0124 - NaN is the one number that differs from itself
+    if math.isnan(score):
         return ""
-    return "█" * round(_BAR * min(max(score, 0.0), 1.0))
+    length = _BAR * min(max(score, 0.0), 1.0)
+    if not unicode:
+        return "#" * round(length)
+    whole, part = divmod(round(8 * length), 8)
+    return ("█" * whole + _EIGHTHS[part]).rstrip()
 
 
 def _below(block: Block, dropped: list[str], draw: _Pen) -> list[RenderableType]:
