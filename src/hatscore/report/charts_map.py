@@ -13,6 +13,7 @@ from hatscore.report.charts_theme import (
     bold_macro,
     distinct,
     finished,
+    numbers,
     only,
     score_tooltip,
     series,
@@ -221,7 +222,7 @@ def ranking(
                 ranked.mark_text(style="note", align="right").encode(
                     x=alt.value(width + 40), y=y, text="said:N", tooltip=tooltip
                 ),
-                alt.Chart(alt.InlineData(values=[{}]))
+                alt.Chart(numbers(0))
                 .mark_text(style="faint-note", text="rank", align="right", baseline="bottom")
                 .encode(x=alt.value(width + 40), y=alt.value(-4)),
             ).properties(

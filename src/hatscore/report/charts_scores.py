@@ -11,6 +11,7 @@ from hatscore.report.charts_theme import (
     bold_macro,
     distinct,
     finished,
+    numbers,
     only,
     score_tooltip,
     series,
@@ -119,9 +120,7 @@ def hat_dots(
         )
     )
     layers = [
-        alt.Chart(alt.InlineData(values=[{"at": 0}, {"at": 1}]))
-        .mark_rule(style="reference")
-        .encode(x=x("at")),
+        alt.Chart(numbers(0, 2)).mark_rule(style="reference").encode(x=x("at")),
         scored.mark_rule(strokeWidth=1.4, opacity=0.22 if compact else 1).encode(
             x=x("from_"), x2="to_", **place, **plain
         ),

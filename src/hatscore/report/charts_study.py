@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from hatscore.errors import InputError
-from hatscore.report.charts_theme import distinct, finished, series
+from hatscore.report.charts_theme import distinct, finished, numbers, series
 from hatscore.report.rows import rounded
 from hatscore.report.text import printable
 
@@ -179,13 +179,12 @@ def _scatter(
     line = figure.lines.get(panel)
     if line is not None and all(map(math.isfinite, line)) and min(at) < max(at):
         slope, intercept = line
-        # straight on this axis, whether it is logarithmic or not
-        ends = [
-            {"at": v, "fit": intercept + slope * (math.log10(v) if figure.log_x else v)}
-            for v in (min(at), max(at))
-        ]
+        # straight on this axis, whether it is logarithmic or not: two ends are enough
+        over = "log(datum.at) / LN10" if figure.log_x else "datum.at"
         layers.append(
-            alt.Chart(alt.InlineData(values=ends))
+            base.transform_aggregate(first="min(x)", last="max(x)")
+            .transform_fold(["first", "last"], as_=["end", "at"])
+            .transform_calculate(fit=f"{intercept} + {slope} * {over}")
             .mark_line(style="fit", clip=True)
             .encode(x=x("at"), y=y("fit"))
         )
@@ -237,7 +236,5 @@ def _forest(
 
 
 def _reference(value: float, **at: Any) -> alt.Chart:
-    line: alt.Chart = (
-        alt.Chart(alt.InlineData(values=[{"at": value}])).mark_rule(style="reference").encode(**at)
-    )
+    line: alt.Chart = alt.Chart(numbers(value)).mark_rule(style="reference").encode(**at)
     return line

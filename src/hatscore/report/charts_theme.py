@@ -201,6 +201,16 @@ def score_tooltip() -> list[alt.Tooltip]:
     ]
 
 
+def numbers(start: float, count: int = 1) -> alt.SequenceGenerator:
+    """Return data of some numbers in the field ``at``, one apart.
+
+    They are generated where the chart is drawn: a chart holds no data but its named records.
+    """
+    return alt.SequenceGenerator(
+        sequence=alt.SequenceParams(start=start, stop=start + count - 0.5, step=1, **{"as": "at"})
+    )
+
+
 def bold_macro() -> Any:
     """Return the weight of an axis label: bold for the mean over languages."""
     return alt.condition(f"datum.value == '{MACRO_LABEL}'", alt.value("bold"), alt.value("normal"))
