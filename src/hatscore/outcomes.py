@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from html import escape
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["KEY", "SCHEMA", "STATUS_COLUMNS", "Aligned", "Outcomes"]
+__all__ = ["KEY", "SCHEMA", "STATUS_COLUMNS", "Aligned", "Outcomes", "to_pandas"]
 
 KEY = ("model", "benchmark", "item", "language")
 STATUS_COLUMNS = ("empty", "truncated", "refused", "unparsed", "error", "judge_unparsed")
@@ -35,6 +37,7 @@ SCHEMA: dict[str, pl.DataType] = {
 }
 _REQUIRED = (*KEY, "source_language", "n", "k")
 _SHOWN = 5
+_SHOWN_HTML = 30
 _NOTES = "hatscore_notes"
 
 
@@ -106,6 +109,35 @@ class Outcomes:
         return (
             f"Outcomes({f.height} rows: {f['model'].n_unique()} models, "
             f"{f['benchmark'].n_unique()} benchmarks, {f['language'].n_unique()} languages)"
+        )
+
+    def _repr_html_(self) -> str:
+        """Show a notebook what is inside: a row per model and benchmark, then the notes."""
+        parts = self.frame.group_by(["model", "benchmark"], maintain_order=True).agg(
+            pl.col("item").n_unique().alias("items"),
+            pl.col("source_language").unique().sort().str.join(", ").alias("source"),
+            pl.col("language")
+            .filter(pl.col("language") != pl.col("source_language"))
+            .unique()
+            .sort()
+            .str.join(", ")
+            .alias("targets"),
+            pl.col("n").sum().alias("replies"),
+        )
+        head = "".join(f"<th>{name}</th>" for name in parts.columns)
+        body = "".join(
+            f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>"
+            for row in parts.head(_SHOWN_HTML).iter_rows()
+        )
+        said = [*self.notes[:_SHOWN]]
+        if parts.height > _SHOWN_HTML:
+            said.insert(0, f"{parts.height - _SHOWN_HTML} more rows are not shown")
+        if len(self.notes) > _SHOWN:
+            said.append(f"{len(self.notes) - _SHOWN} more notes, see .notes")
+        notes = "".join(f"<li>{escape(note)}</li>" for note in said)
+        return (
+            f"<table><caption>{escape(repr(self))}</caption><thead><tr>{head}</tr></thead>"
+            f"<tbody>{body}</tbody></table>{f'<ul>{notes}</ul>' if notes else ''}"
         )
 
     @classmethod
@@ -197,12 +229,46 @@ class Outcomes:
         rows = pl.concat([self.frame, self.excluded])
         rows.write_parquet(path, metadata={_NOTES: json.dumps(self.notes)})
 
+    def to_pandas(self) -> Any:
+        """Return `frame` as a pandas frame; see `to_pandas`."""
+        return to_pandas(self.frame)
+
     def aligned(self) -> Iterator[Aligned]:
         """Yield every (model, benchmark) as arrays, in order of first appearance."""
         for (model, benchmark), part in self.frame.group_by(
             ["model", "benchmark"], maintain_order=True
         ):
             yield _align(str(model), str(benchmark), part)
+
+
+def to_pandas(frame: pl.DataFrame) -> Any:
+    """Return a Polars frame, such as that of `measure`, as a pandas frame.
+
+    Needs pandas and, unlike ``frame.to_pandas()``, nothing else. Numbers keep their type, but
+    that missing ones become NaN.
+
+    Raises
+    ------
+    InputError
+        pandas is not installed.
+
+    Examples
+    --------
+    >>> to_pandas(pl.DataFrame({"language": ["de"], "hat": [0.5]})).loc[0, "hat"].item()
+    0.5
+    """
+    try:
+        pandas = import_module("pandas")
+    except ImportError as error:
+        raise InputError(
+            "a pandas frame needs pandas, which hatscore does not bring: pip install pandas; or "
+            "go on with the Polars frame"
+        ) from error
+    columns = {
+        name: frame[name].to_numpy() if frame[name].dtype.is_numeric() else frame[name].to_list()
+        for name in frame.columns
+    }
+    return pandas.DataFrame(columns)
 
 
 def _typed(df: pl.DataFrame) -> pl.DataFrame:

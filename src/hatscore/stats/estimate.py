@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -82,6 +83,23 @@ class Estimate:
     def bounded(self) -> bool:
         """Whether both ends of the interval are finite."""
         return math.isfinite(self.low) and math.isfinite(self.high)
+
+    def _repr_html_(self) -> str:
+        """Show a notebook the score with its interval, and what made it."""
+        cells = {
+            "value": _shown(self.value),
+            f"{100 * self.confidence:g} % interval": f"[{_shown(self.low)}, {_shown(self.high)}]",
+            "standard error": _shown(self.se),
+            "estimator": self.estimator,
+            "interval by": self.interval,
+            "items": str(self.n_items),
+            "reliability": _shown(self.reliability),
+        }
+        if self.reason:
+            cells["reason"] = self.reason
+        head = "".join(f"<th>{escape(name)}</th>" for name in cells)
+        body = "".join(f"<td>{escape(cell)}</td>" for cell in cells.values())
+        return f"<table><thead><tr>{head}</tr></thead><tbody><tr>{body}</tr></tbody></table>"
 
     def to_dict(self) -> dict[str, Any]:
         """Return a mapping that JSON can hold, with influence, for `from_dict`.
@@ -279,6 +297,15 @@ def p_value(estimate: Estimate, *, null: float = 0.0) -> float:
         return math.nan
     se = estimate.se * math.sqrt(n / (n - 1))
     return float(2 * stdtr(n - 1, -abs(estimate.value - null) / se))
+
+
+def _shown(value: float) -> str:
+    """Write a number to three decimals, NaN as a dash, infinity as its sign."""
+    if math.isnan(value):
+        return "\N{EN DASH}"
+    if math.isinf(value):
+        return "\N{INFINITY}" if value > 0 else "-\N{INFINITY}"
+    return f"{value:.3f}"
 
 
 def _open_ends(estimates: Sequence[Estimate], weights: Sequence[float]) -> tuple[float, float]:
