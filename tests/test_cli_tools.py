@@ -184,6 +184,31 @@ def test_weights_that_are_not_there_or_damaged(monkeypatch, tmp_path):
     assert found["its weights"].status == "broken"
 
 
+def test_a_start_that_works_and_one_that_fails(monkeypatch):
+    from contextlib import contextmanager
+
+    from hatscore.errors import ModelError
+    from hatscore.sampling.clients import local
+
+    @contextmanager
+    def started():
+        yield type("Server", (), {"address": "http://127.0.0.1:1"})
+
+    @contextmanager
+    def failing():
+        raise ModelError("no memory")
+        yield
+
+    monkeypatch.setattr(local, "LocalServer", started)
+    found = checks._started()
+    assert (found.status, found.detail.split(" after ")[0]) == (
+        "ok",
+        "answers at http://127.0.0.1:1",
+    )
+    monkeypatch.setattr(local, "LocalServer", failing)
+    assert (checks._started().status, checks._started().detail) == ("broken", "no memory")
+
+
 def test_fonts_are_seen_by_drawing(monkeypatch):
     # no font has a letter at an unassigned code point, every renderer has Latin ones
     monkeypatch.setattr(
