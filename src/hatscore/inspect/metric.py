@@ -20,7 +20,6 @@ from inspect_ai.log._samples import active_samples
 from inspect_ai.scorer import Metric, SampleScore, Value, metric
 
 from hatscore.errors import HatscoreError, InputError
-from hatscore.readers.inspect_score import credit
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -131,7 +130,8 @@ def _block(
     """
     import polars as pl  # noqa: PLC0415 - inspect loads this module at every start
 
-    from hatscore.outcomes import Outcomes  # noqa: PLC0415 - polars
+    from hatscore.outcomes import Outcomes  # noqa: PLC0415 - loads polars
+    from hatscore.readers.inspect_score import credit  # noqa: PLC0415 - its room loads polars
 
     n: Counter[tuple[str, str]] = Counter()
     k: defaultdict[tuple[str, str], float] = defaultdict(float)

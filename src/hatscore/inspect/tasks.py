@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from inspect_ai import Task, task
 from inspect_ai._util.error import PrerequisiteError
 from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import HeadlineMetric
 from inspect_ai.model import GenerateConfig
 
 from hatscore._version import __version__
@@ -106,6 +107,7 @@ def _made(benchmark: str, arguments: Mapping[str, Any]) -> Task:
         config=GenerateConfig(temperature=temperature),
         name=recipe.label(),
         version=material.benchmark.version,
+        headline_metric=HeadlineMetric(metric="hat_macro"),
         metadata={"hatscore": __version__, "licence": material.benchmark.licence},
     )
 
