@@ -23,6 +23,7 @@ COMMANDS = {
     "convert": "Write runs and logs as one table, or in another tool's format.",
     "demo": "Measure a small real model on this machine and write the page.",
     "doctor": "Say what works on this machine and what to do.",
+    "figure": "Draw one chart as PNG, SVG or PDF.",
     "judge": "Let models judge stored replies.",
     "models": "What is known of models: size, date, settings, prices.",
     "plan": "What a run will cost and how sharp it will be.",

@@ -17,6 +17,7 @@ from hatscore.report.charts_theme import (
     only,
     score_tooltip,
     series,
+    series_names,
     span,
 )
 from hatscore.report.rows import ordered_labels
@@ -180,7 +181,7 @@ def ranking(
     low, high = span(
         [r["hat"] for r in rows], [v for r in rows for v in (r["hat_low"], r["hat_high"])]
     )
-    look = series(by, distinct(rows, by), width + 120, title=by)
+    look = series(by, series_names(rows, by), width + 120, title=by)
     scale = alt.Scale(domain=[low, high], nice=False, zero=False)
     benchmarks = distinct(rows, "benchmark")
     panels = []

@@ -15,6 +15,7 @@ from hatscore.report.charts_theme import (
     only,
     score_tooltip,
     series,
+    series_names,
     span,
 )
 from hatscore.report.rows import ordered_labels
@@ -94,7 +95,7 @@ def hat_dots(
         [v for r in rows for v in (r["hat_low"], r["hat_high"])],
     )
     room = _WIDTH if width == "container" else width
-    look = series(by, distinct(rows, by), room + 120, title=by)
+    look = series(by, series_names(rows, by), room + 120, title=by)
     plain = {"color": look["color"]}
     place: dict[str, Any] = {"y": _languages(field)}
     if not compact:
@@ -217,14 +218,13 @@ def metrics_beside(
         line = alt.Y(
             "model:N", scale=alt.Scale(domain=alt.ExprRef("models")), axis=_line_axis(), title=None
         )
-        families = distinct(rows, "family")
-        look = series("family", families, room, title="family")
+        look = series("family", series_names(rows, "family"), room, title="family")
     else:
         field, kept = ("native_label" if native else "label"), "true"
         step = max(16.0, 6.0 * len(models) + 6)
         order = _order(rows, field)
         line = _languages(field)
-        look = series("model", models, room, title="model")
+        look = series("model", series_names(rows, "model"), room, title="model")
         offset = {"yOffset": alt.YOffset("model:N", scale=alt.Scale(domain=models))}
     panels = []
     for metric, name in METRICS.items():

@@ -151,6 +151,11 @@ def distinct(rows: Iterable[Mapping[str, Any]], field: str) -> list[str]:
     return list(dict.fromkeys(row[field] for row in rows))
 
 
+def series_names(rows: Iterable[Mapping[str, Any]], field: str) -> list[str]:
+    """Return the names that colours and shapes tell apart, in an order that all charts share."""
+    return sorted(distinct(rows, field), key=lambda name: (name == "other", name.casefold()))
+
+
 def legend(names: Sequence[str], width: float) -> alt.Legend:
     """Return a legend above the chart, in as many columns as its names leave room for."""
     longest = max(map(len, names), default=1)

@@ -8,6 +8,7 @@ here puts the letters inside, so for print the PDF is the file to hand on.
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Mapping
 from html import escape
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
     import altair as alt
 
-__all__ = ["DPI", "FORMATS", "drawable", "draws", "save_chart", "use_fonts"]
+__all__ = ["DPI", "FORMATS", "drawable", "draws", "file_name", "save_chart", "use_fonts"]
 
 FORMATS = ("pdf", "png", "svg")
 DPI = 150
@@ -87,6 +88,18 @@ def save_chart(
         _replace(target, _drawn(plain, name, dpi))
         written.append(target)
     return written
+
+
+def file_name(name: str, taken: set[str]) -> str:
+    """Return a name that every file system takes, unlike all in `taken`, and add it there."""
+    base = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:80] or "figure"
+    candidate, i = base, 1
+    # some file systems hold A and a for the same
+    while candidate.lower() in taken:
+        i += 1
+        candidate = f"{base}-{i}"
+    taken.add(candidate.lower())
+    return candidate
 
 
 def use_fonts(directory: str | Path) -> None:

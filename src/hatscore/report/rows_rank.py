@@ -51,7 +51,7 @@ def rank_rows(
             1 + models shown to be better; models minus those shown to be worse. None without a
             score.
         ``tied``
-            Whether another model of the benchmark has the same rank.
+            Whether the data leave the model more than one rank.
         ``n_languages``
             Languages behind the mean.
     """
@@ -77,7 +77,7 @@ def rank_rows(
             worse = sum((i, j) in better for j in range(len(part)))
             row["rank"] = ranks[i]
             row["worst_rank"] = None if ranks[i] is None else n - worse
-            row["tied"] = ranks[i] is not None and ranks.count(ranks[i]) > 1
+            row["tied"] = row["rank"] != row["worst_rank"]
             row["n_languages"] = len(languages[m.model, benchmark])
             rows.append(row)
     return rows
