@@ -378,14 +378,18 @@ def test_a_log_gives_the_score_that_its_metric_gave(tmp_path):
     values = {
         name: metric.value for score in log.results.scores for name, metric in score.metrics.items()
     }
-    assert log.results.headline.metric == "hat_macro"
+    assert log.results.headline.metric == "hat"
     rows = {row["language"]: row for row in hatscore.measure(hatscore.read(tmp_path)).to_dicts()}
-    for language, name in (("macro", "hat_macro"), ("de", "hat_de"), ("fr", "hat_fr")):
+    for language, name, prefix in (
+        ("macro", "hat", ""),
+        ("de", "hat_de", "hat_de_"),
+        ("fr", "hat_fr", "hat_fr_"),
+    ):
         row = rows[language]
         assert values[name] == pytest.approx(row["hat"], abs=1e-12)
-        assert values[f"{name}_low"] == pytest.approx(row["hat_low"], abs=1e-12)
-        assert values[f"{name}_high"] == pytest.approx(row["hat_high"], abs=1e-12)
-        assert values[f"{name}_plugin"] == pytest.approx(row["hat_plugin"], abs=1e-12)
+        assert values[f"{prefix}low"] == pytest.approx(row["hat_low"], abs=1e-12)
+        assert values[f"{prefix}high"] == pytest.approx(row["hat_high"], abs=1e-12)
+        assert values[f"{prefix}plugin"] == pytest.approx(row["hat_plugin"], abs=1e-12)
     assert values["de"] == pytest.approx(rows["de"]["target_accuracy"], abs=1e-12)
 
 
@@ -528,8 +532,8 @@ def test_hat_is_hat_score(clustered):
         assert values[f"{name}_high"] == pytest.approx(one.high, abs=1e-12)
         assert values[f"{name}_plugin"] == pytest.approx(other.value, abs=1e-12)
     mean = (values["hat_de"] + values["hat_sw"]) / 2
-    assert values["hat_macro"] == pytest.approx(mean, abs=1e-12)
-    assert values["hat_macro_low"] < mean < values["hat_macro_high"]
+    assert values["hat"] == pytest.approx(mean, abs=1e-12)
+    assert values["low"] < mean < values["high"]
 
 
 def test_hat_takes_other_keys_a_guess_rate_and_a_level():
@@ -537,12 +541,12 @@ def test_hat_takes_other_keys_a_guess_rate_and_a_level():
     extra = {f"q{i}": {"guess": 0.25} for i in range(7)}
     metric = plugin().hat("q", "lang", "from", chance="guess", confidence=0.8, per_language=False)
     values = metric(scores_of(COUNTED, keys=keys, extra=extra))
-    assert set(values) == {"hat_macro", "hat_macro_low", "hat_macro_high", "hat_macro_plugin"}
+    assert set(values) == {"hat", "low", "high", "plugin"}
     parts = [
         hatscore.hat_score(column("en"), 10, column(tag), n, chance=0.25)
         for tag, n in (("de", 10), ("sw", 4))
     ]
-    assert values["hat_macro"] == pytest.approx(sum(p.value for p in parts) / 2, abs=1e-12)
+    assert values["hat"] == pytest.approx(sum(p.value for p in parts) / 2, abs=1e-12)
     fixed = plugin().hat("q", "lang", source_language="en")(scores_of(COUNTED, keys=keys))
     usual = plugin().hat()(scores_of(COUNTED))
     assert fixed == usual
@@ -578,7 +582,7 @@ def test_no_reducer_changes_hat(reducer, tmp_path):
     )
     found = {n: m.value for score in log.results.scores for n, m in score.metrics.items()}
     assert found["hat_de"] == pytest.approx(expected.value, abs=1e-12)
-    assert found["hat_macro_low"] == pytest.approx(expected.low, abs=1e-12)
+    assert found["low"] == pytest.approx(expected.low, abs=1e-12)
 
 
 @pytest.fixture
@@ -593,7 +597,7 @@ def warnings(monkeypatch):
 def test_one_epoch_gives_the_plugin_alone_and_says_why(warnings):
     counts = {key: (min(k, 1), 1) for key, (k, _) in COUNTED.items()}
     values = plugin().hat()(scores_of(counts))
-    assert math.isnan(values["hat_macro"])
+    assert math.isnan(values["hat"])
     assert math.isnan(values["hat_de_low"])
     assert values["hat_de_plugin"] == pytest.approx(
         hatscore.hat_score([1, 1, 1, 1, 0, 1, 1], 1, [1] * 7, 1).value
@@ -632,7 +636,7 @@ def test_samples_that_do_not_say_enough_give_nan_and_a_reason(change, words, war
     scores = scores_of(COUNTED)
     scores[3].sample_metadata = {**scores[3].sample_metadata, **change}
     values = plugin().hat()(scores)
-    assert math.isnan(values["hat_macro"])
+    assert math.isnan(values["hat"])
     (message,) = warnings
     assert words in message
 
@@ -640,19 +644,19 @@ def test_samples_that_do_not_say_enough_give_nan_and_a_reason(change, words, war
 def test_scores_that_are_no_credit_give_nan_and_a_reason(warnings):
     scores = scores_of(COUNTED)
     scores[0].score.value = 7
-    assert math.isnan(plugin().hat()(scores)["hat_macro"])
+    assert math.isnan(plugin().hat()(scores)["hat"])
     assert any("expected C, P, I, N" in message for message in warnings)
 
 
 def test_nothing_to_compare_gives_nan(warnings):
     alone = {key: value for key, value in COUNTED.items() if key[1] == "en"}
-    assert math.isnan(plugin().hat()(scores_of(alone))["hat_macro"])
+    assert math.isnan(plugin().hat()(scores_of(alone))["hat"])
     assert len(warnings) == 1
     assert set(plugin().hat()([])) == {
-        "hat_macro",
-        "hat_macro_low",
-        "hat_macro_high",
-        "hat_macro_plugin",
+        "hat",
+        "low",
+        "high",
+        "plugin",
     }
 
 

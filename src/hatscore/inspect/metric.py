@@ -31,6 +31,7 @@ __all__ = ["hat"]
 
 _LOGGER = getLogger(__name__)
 _WARNED: set[str] = set()
+_MEAN = ""  # no language's tag
 _NOTHING = "hat: no item has been scored in its source language and in another one"
 _FRACTIONS = (
     "hat: there are scores between 0 and 1, partial credit or means over epochs, whose noise "
@@ -70,11 +71,12 @@ def hat(
     Returns
     -------
     Metric
-        With the values ``hat_macro``, ``hat_macro_low``, ``hat_macro_high`` and
-        ``hat_macro_plugin``, and the same four for every target language (``hat_sw``, ...). The
-        first is the corrected score of :func:`hatscore.hat_score` with its Fieller interval, the
-        last the published estimator. What the scores cannot tell is NaN; the reason is logged
-        when the eval ends. Every epoch is one reply, an unscored one does not count.
+        With the values ``hat``, ``low``, ``high`` and ``plugin`` of the mean over languages, and
+        ``hat_sw``, ``hat_sw_low``, ``hat_sw_high`` and ``hat_sw_plugin`` of every target. The
+        first three are the corrected score of :func:`hatscore.hat_score` with its Fieller
+        interval, the last is the published estimator. What the scores cannot tell is NaN; the
+        reason is logged when the eval ends. Every epoch is one reply, an unscored one does not
+        count.
 
     Examples
     --------
@@ -99,22 +101,24 @@ def hat(
         except HatscoreError as error:
             _warn(f"hat: {error}")
         _tell_missing(found)
-        values = _values("hat_macro", *found.pop("hat_macro", (None, None)))
+        values = _values("hat", "", *found.pop(_MEAN, (None, None)))
         if per_language:
-            for name, pair in found.items():
-                values |= _values(name, *pair)
+            for tag, pair in found.items():
+                values |= _values(f"hat_{tag}", f"hat_{tag}_", *pair)
         return values
 
     return compute
 
 
-def _values(name: str, corrected: Estimate | None, plugin: Estimate | None) -> dict[str, float]:
+def _values(
+    name: str, prefix: str, corrected: Estimate | None, plugin: Estimate | None
+) -> dict[str, float]:
     nan = math.nan
     return {
         name: nan if corrected is None else float(corrected.value),
-        f"{name}_low": nan if corrected is None else float(corrected.low),
-        f"{name}_high": nan if corrected is None else float(corrected.high),
-        f"{name}_plugin": nan if plugin is None else float(plugin.value),
+        f"{prefix}low": nan if corrected is None else float(corrected.low),
+        f"{prefix}high": nan if corrected is None else float(corrected.high),
+        f"{prefix}plugin": nan if plugin is None else float(plugin.value),
     }
 
 
@@ -180,7 +184,7 @@ def _fields(score: SampleScore, keys: Mapping[str, str]) -> dict[str, Any]:
 def _estimates(
     block: Aligned, confidence: float, *, adjusted: bool
 ) -> dict[str, tuple[Estimate, Estimate]]:
-    """Return corrected and plug-in estimate by name, the mean over languages first."""
+    """Return corrected and plug-in estimate by language, the mean over languages first."""
     from hatscore.stats import hat_macro, hat_scores  # noqa: PLC0415 - SciPy
 
     counts = (block.k_source, block.n_source, block.k_target, block.n_target)
@@ -195,11 +199,10 @@ def _estimates(
     else:
         _warn(_FRACTIONS)
         corrected = plugins
-    names = ["hat_macro", *(f"hat_{language}" for language in block.languages)]
     return {
         # two estimators under one name would mislead
-        name: (_missing(one) if one.estimator == "plugin" else one, other)
-        for name, one, other in zip(names, corrected, plugins, strict=True)
+        language: (_missing(one) if one.estimator == "plugin" else one, other)
+        for language, one, other in zip([_MEAN, *block.languages], corrected, plugins, strict=True)
     }
 
 
@@ -208,9 +211,9 @@ def _missing(plugin: Estimate) -> Estimate:
 
 
 def _tell_missing(found: Mapping[str, tuple[Estimate, Estimate]]) -> None:
-    for name, (corrected, _) in found.items():
-        if name != "hat_macro" and not math.isfinite(corrected.value):
-            _say(f"{name} is NaN: {corrected.reason} (every epoch is one reply)")
+    for language, (corrected, _) in found.items():
+        if language != _MEAN and not math.isfinite(corrected.value):
+            _say(f"hat_{language} is NaN: {corrected.reason} (every epoch is one reply)")
             return
 
 

@@ -107,7 +107,7 @@ def _made(benchmark: str, arguments: Mapping[str, Any]) -> Task:
         config=GenerateConfig(temperature=temperature),
         name=recipe.label(),
         version=material.benchmark.version,
-        headline_metric=HeadlineMetric(metric="hat_macro"),
+        headline_metric=HeadlineMetric(metric="hat"),
         metadata={"hatscore": __version__, "licence": material.benchmark.licence},
     )
 
