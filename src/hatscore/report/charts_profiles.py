@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import altair as alt
 
+from hatscore.errors import InputError
 from hatscore.outcomes import STATUS_COLUMNS
 from hatscore.report.charts_theme import COLOURS, distinct, finished, only
 from hatscore.report.rows_profile import spread
@@ -166,7 +167,7 @@ def status_bars(
     Raises
     ------
     InputError
-        No records, or those of several models or benchmarks.
+        No records, those of several models or benchmarks, or none to be drawn.
     """
     model, benchmark = only(rows, "model", "status_bars"), only(rows, "benchmark", "status_bars")
     field = "native_label" if native else "label"
@@ -174,6 +175,11 @@ def status_bars(
         {(r["place"], r["status"]) for r in rows if answered or r["status"] != ANSWERED}
     )
     names = [name for _, name in statuses]
+    if not names:
+        raise InputError(
+            f"every reply of {model} on {benchmark} was answered: without the answered ones there "
+            "is nothing to draw"
+        )
     chart = alt.Chart(alt.NamedData(name=data_name))
     if not answered:
         chart = chart.transform_filter(f"datum.status != '{ANSWERED}'")

@@ -62,7 +62,8 @@ def save_chart(
     Returns
     -------
     list of Path
-        The files, in the order of `formats`. Equal charts give equal files.
+        The files, in the order of `formats`. Equal charts give equal files, but for PDF, which
+        lists the parts of a page in any order.
 
     Raises
     ------

@@ -159,7 +159,7 @@ def packed(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """
     names = list(rows[0]) if rows else []
     for i, row in enumerate(rows):
-        if list(row) != names:
+        if set(row) != set(names):
             raise InputError(
                 f"record {i} has the fields {', '.join(row)}; expected {', '.join(names)}"
             )
@@ -190,7 +190,8 @@ def rounded(value: float | None, digits: int = _DIGITS) -> float | None:
 def _column(values: list[Any]) -> Any:
     if all(type(v) is type(values[0]) and v == values[0] for v in values):
         return {"all": values[0]}
-    if any(isinstance(v, str) for v in values):
+    # one and true are one key: only among texts does a value name itself
+    if all(v is None or isinstance(v, str) for v in values):
         levels = list(dict.fromkeys(values))
         place = {level: i for i, level in enumerate(levels)}
         return {"levels": levels, "codes": [place[v] for v in values]}
