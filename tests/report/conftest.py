@@ -9,7 +9,13 @@ from hatscore.stats import simulate
 
 
 @pytest.fixture
-def simulated():
+def simulated(simulate_outcomes):
+    """Outcomes of models with falling transfer over languages; keyword columns are constants."""
+    return simulate_outcomes
+
+
+@pytest.fixture(scope="session")
+def simulate_outcomes():
     """Outcomes of models with falling transfer over languages; keyword columns are constants."""
 
     def make(

@@ -1,0 +1,328 @@
+// Charts: specifications come ready from the program; here they get the rows that are shown.
+hatscore.most = 6;
+
+hatscore.distinct = (rows, key) => [...new Set(rows.map((row) => row[key]))];
+
+// Languages by mean HAT, best first, those without a score then, the mean over languages last.
+hatscore.orderedLabels = (rows) => {
+  const held = new Map();
+  for (const row of rows) {
+    const entry = held.get(row.label) ?? { macro: row.macro, values: [] };
+    if (row.hat !== null) entry.values.push(row.hat);
+    held.set(row.label, entry);
+  }
+  const mean = (values) => values.length ? values.reduce((a, b) => a + b, 0) / values.length : -Infinity;
+  return [...held]
+    .map(([label, entry]) => ({ label, macro: entry.macro, mean: mean(entry.values) }))
+    .sort((a, b) => a.macro - b.macro || b.mean - a.mean || hatscore.collator.compare(a.label, b.label))
+    .map((entry) => entry.label);
+};
+
+hatscore.density = (text) => {
+  // counts over a grid of source and target rates: A-Z are runs of zeros, ~ and ! announce
+  // counts of two and four digits, all in base 36
+  const bins = 11, found = { s: [], t: [], items: [] };
+  let place = 0;
+  for (let i = 0; i < text.length;) {
+    const sign = text[i];
+    if (sign >= "A" && sign <= "Z") { place += sign.charCodeAt(0) - 64; i += 1; continue; }
+    const width = { "~": 2, "!": 4 }[sign] ?? 0;
+    const digits = width ? text.slice(i + 1, i + 1 + width) : sign;
+    found.s.push(Math.floor(place / bins) / (bins - 1));
+    found.t.push((place % bins) / (bins - 1));
+    found.items.push(parseInt(digits, 36));
+    place += 1;
+    i += 1 + width;
+  }
+  return found;
+};
+
+// Put the names that are shown into every scale of names, and lay out its legend; `names` by field.
+hatscore.tailor = (spec, names, room, looks) => {
+  const visit = (node, channel) => {
+    if (Array.isArray(node)) { node.forEach((part) => visit(part, channel)); return; }
+    if (node === null || typeof node !== "object") return;
+    const domain = node.scale?.domain;
+    if (Array.isArray(domain) && typeof domain[0] === "string" && names[node.field]) {
+      node.scale.domain = names[node.field];
+      // a family has its colour and shape wherever it is shown
+      const places = node.scale.domain.map((name) => looks.families.indexOf(name));
+      if (node.field === "family" && ("legend" in node) && !places.includes(-1)) {
+        node.scale.range = places.map((i) => looks[channel][i % looks[channel].length]);
+      }
+      if (node.legend && node.scale.domain.length < 2) {
+        node.legend = null;
+      } else if (node.legend) {
+        const longest = Math.max(...node.scale.domain.map((name) => name.length));
+        const columns = Math.max(1, Math.min(node.scale.domain.length, Math.floor(room / (6.6 * longest + 34))));
+        node.legend.columns = columns;
+        node.legend.direction = columns === 1 ? "vertical" : "horizontal";
+      }
+    }
+    for (const [name, part] of Object.entries(node)) visit(part, name);
+  };
+  visit(spec);
+  return spec;
+};
+
+// An axis that holds 0, 1, all values, and the interval ends that do not flatten these.
+hatscore.span = (values, ends) => {
+  const known = (x) => x !== null && x !== undefined && Math.abs(x) < 1e9;
+  const low = Math.min(0, ...values.filter(known), ...ends.filter(known).map((x) => Math.max(x, -0.5)));
+  const high = Math.max(1, ...values.filter(known), ...ends.filter(known).map((x) => Math.min(x, 2)));
+  return [Math.floor(20 * low - 0.8) / 20, Math.ceil(20 * high + 0.8) / 20];
+};
+
+// Give a chart the axis of the rows that are shown: its ends stand in scales and in expressions.
+hatscore.retarget = (spec, rows, key, more = []) => {
+  let old = null;
+  const find = (node) => {
+    if (node === null || typeof node !== "object" || old) return;
+    const domain = node.x?.scale?.domain;
+    if (Array.isArray(domain) && typeof domain[0] === "number") { old = domain; return; }
+    Object.values(node).forEach(find);
+  };
+  find(spec);
+  if (!old) return;
+  const values = [key, ...more].flatMap((name) => rows.map((row) => row[name]));
+  const wanted = hatscore.span(values, rows.flatMap((row) => [row[`${key}_low`], row[`${key}_high`]]));
+  const exact = (end) => new RegExp(`(?<![\\w.-])${String(end).replace(/[.-]/g, "\\$&")}(?![\\w.])`, "g");
+  const written = (text) => old.reduce((held, end, i) => held.replace(exact(end), `\u0000${i}`), text)
+    .replace(/\u0000([01])/g, (_, i) => String(wanted[Number(i)]));
+  const visit = (node) => {
+    if (node === null || typeof node !== "object") return;
+    const domain = node.scale?.domain;
+    if (Array.isArray(domain) && domain[0] === old[0] && domain[1] === old[1]) node.scale.domain = wanted;
+    for (const name of ["calculate", "filter"]) if (typeof node[name] === "string") node[name] = written(node[name]);
+    Object.values(node).forEach(visit);
+  };
+  visit(spec);
+};
+
+hatscore.parameter = (spec, name, value) => {
+  const found = (spec.params ?? []).find((p) => p.name === name);
+  if (found) found.value = value;
+};
+
+hatscore.charts = (data, rows, statuses) => {
+  const drawn = new Map();
+  const looks = () => {
+    const range = data.themes[dark() ? "dark" : "light"].range;
+    return { families: data.families, color: range.category, shape: range.symbol };
+  };
+  const copy = (name) => structuredClone(data.specs[name]);
+  const dark = () => document.documentElement.dataset.shown === "dark";
+  const step = (n) => ({ 1: 16, 2: 10, 3: 9, 4: 8 })[n] ?? Math.max(4.5, 9 - n / 3);
+  const within = (low, value, high) => Math.max(low, Math.min(value, high));
+
+  const panelKey = (panel) => panel.layer.map((layer) => layer.encoding.x.field).find((name) => name !== "from_");
+  const families = (part) => data.families.filter((name) => part.some((row) => row.family === name));
+  // the axis says which estimator is shown
+  const titled = (spec, part) => {
+    const used = new Set(part.map((row) => row.estimator).filter(Boolean));
+    if (!used.has("plugin")) return;
+    const kind = used.has("corrected") ? "plug-in where there is no corrected slope" : "plug-in: there is no corrected slope";
+    const visit = (node) => {
+      if (node === null || typeof node !== "object") return;
+      if (typeof node.title === "string" && node.title.startsWith("HAT with")) node.title = node.title.replace("HAT", `HAT (${kind})`);
+      Object.values(node).forEach(visit);
+    };
+    visit(spec);
+  };
+  const builders = {
+    dots(figure, state, room) {
+      const part = rows.filter((row) => row.benchmark === figure.dataset.benchmark && state.passes(row));
+      const order = data.order[figure.dataset.benchmark].filter((name) => part.some((row) => row.model === name));
+      const models = order.slice(0, hatscore.most);
+      const shown = part.filter((row) => models.includes(row.model));
+      const labels = hatscore.orderedLabels(shown);
+      if (!models.length || !labels.length) return null;
+      const spec = hatscore.tailor(copy("dots"), { model: models }, room - 6.4 * Math.max(...labels.map((x) => x.length)), looks());
+      titled(spec, shown);
+      hatscore.retarget(spec, shown, "hat", ["target_accuracy"]);
+      hatscore.parameter(spec, "models", models);
+      hatscore.parameter(spec, "languages", labels);
+      spec.height = { step: step(models.length), for: "offset" };
+      spec.width = within(170, room - 8 - 6.4 * Math.max(...labels.map((x) => x.length)), 760);
+      const extra = models.length < order.length ? `Shown are the first ${models.length} of ${order.length} models by their mean.` : "";
+      return { spec, name: "scores", rows: shown, extra };
+    },
+    ranking(figure, state, room) {
+      const shown = data.ranks.filter((row) => row.benchmark === figure.dataset.benchmark && state.passes(row));
+      if (shown.length < 2) return null;
+      const models = shown.map((row) => row.model);
+      const spec = hatscore.tailor(copy("ranking"), { model: models, family: families(shown) }, room - 60 - 6.4 * Math.max(...models.map((x) => x.length)), looks());
+      hatscore.retarget(spec, shown, "hat");
+      const names = Math.min(180, 6.4 * Math.max(...models.map((x) => x.length)));
+      const width = within(170, room - 66 - names, 820);
+      const panel = spec.vconcat[0];
+      const old = panel.width;
+      panel.width = width;
+      delete panel.title;
+      for (const layer of panel.layer) {
+        layer.transform = (layer.transform ?? []).filter((step) => step.filter?.field !== "benchmark");
+        const x = layer.encoding?.x;
+        if (x && x.value > old) x.value += width - old;
+      }
+      return { spec, name: "ranks", rows: shown };
+    },
+    metrics(figure, state, room) {
+      const part = rows.filter((row) => row.benchmark === figure.dataset.benchmark && state.passes(row));
+      const order = data.order[figure.dataset.benchmark].filter((name) => part.some((row) => row.model === name));
+      if (!order.length) return null;
+      const few = order.length <= hatscore.most;
+      const spec = hatscore.tailor(
+        copy(few ? "languages" : "models"), { model: order, family: families(part) }, room, looks(),
+      );
+      const labels = few ? hatscore.orderedLabels(part) : order;
+      hatscore.parameter(spec, few ? "languages" : "models", labels);
+      const width = within(84, (room - 8 - Math.min(200, 6.4 * Math.max(...labels.map((x) => x.length)))) / 4 - 13, 210);
+      const shown = few ? part : part.filter((row) => row.macro);
+      for (const panel of spec.hconcat) {
+        hatscore.retarget(panel, shown, panelKey(panel));
+        panel.width = width;
+        if (few) panel.height = { step: Math.max(16, 6 * order.length + 6), for: "position" };
+      }
+      return { spec, name: "scores", rows: shown };
+    },
+    profiles(figure, state, room) {
+      const wanted = data.profiles.filter((row) => row.benchmark === state.profile.benchmark && row.model === state.profile.model);
+      const one = state.profile.language;
+      const part = one ? wanted.filter((row) => row.language === one) : wanted;
+      if (!part.length) return null;
+      const shown = part.map((row) => ({ ...row, ...hatscore.density(row.density), density: undefined }));
+      const spec = copy("profiles");
+      const most = Math.max(4, ...shown.flatMap((row) => row.items));
+      const panel = one ? within(180, room - 120, 340) : 118;
+      const size = (node) => {
+        if (node === null || typeof node !== "object") return;
+        if (node.size?.scale) Object.assign(node.size.scale, { domain: [0, most], range: [0, 1.1 * (panel / 10) ** 2] });
+        Object.values(node).forEach(size);
+      };
+      size(spec);
+      spec.spec.width = spec.spec.height = panel;
+      spec.facet.sort = shown.map((row) => row.label);
+      spec.columns = Math.max(1, Math.min(shown.length, Math.floor((room - 110) / (panel + 24))));
+      return { spec, name: "profiles", rows: shown };
+    },
+    status(figure, state, room) {
+      const held = new Map();
+      for (const row of statuses.filter(state.passes)) {
+        const entry = held.get(row.label) ?? { label: row.label, role: row.role, replies: 0, lost: data.statuses_named.map(() => 0) };
+        entry.replies += row.replies;
+        data.statuses_named.forEach((name, i) => { entry.lost[i] += (row[name] ?? 0) * row.replies; });
+        held.set(row.label, entry);
+      }
+      const shown = [...held.values()].flatMap((entry) =>
+        entry.lost.map((lost, i) => ({
+          label: entry.label, role: entry.role, replies: entry.replies,
+          status: data.statuses_named[i], place: i + 1, share: entry.replies ? lost / entry.replies : 0,
+        })).filter((row) => row.share > 0),
+      );
+      if (!shown.length) return null;
+      const spec = hatscore.tailor(
+        copy("status"), { status: data.statuses_named.filter((name) => shown.some((row) => row.status === name)) }, room, looks(),
+      );
+      const total = new Map();
+      for (const row of shown) total.set(row.label, (total.get(row.label) ?? 0) + row.share);
+      const labels = [...total].sort((a, b) => b[1] - a[1]).map(([label]) => label);
+      hatscore.parameter(spec, "languages", labels);
+      spec.width = within(160, room - 20 - 6.4 * Math.max(...labels.map((x) => x.length)), 640);
+      return { spec, name: "statuses", rows: shown };
+    },
+    study(figure, state, room) {
+      const spec = copy(`study ${figure.dataset.benchmark}`);
+      return spec ? { spec, name: null, rows: [] } : null;
+    },
+  };
+
+  const mark = (figure, view) => {
+    if (!hatscore.hasItems) return;
+    for (const node of figure.querySelectorAll("svg path, svg text")) {
+      const datum = node.__data__?.datum;
+      if (!datum?.language || datum.macro) continue;
+      for (const name of ["model", "benchmark", "language"]) node.dataset[name] = datum[name];
+    }
+    view.addEventListener("click", (event, item) => {
+      const datum = item?.datum;
+      if (datum?.language && !datum.macro) hatscore.openCell(datum.model, datum.benchmark, datum.language);
+    });
+  };
+
+  const draw = async (figure, state) => {
+    const plot = figure.querySelector(".plot");
+    const room = Math.max(260, figure.clientWidth || 320);
+    const made = builders[figure.dataset.chart](figure, state, room);
+    figure.classList.toggle("empty", made === null);
+    drawn.get(figure)?.finalize();
+    drawn.delete(figure);
+    if (made === null) {
+      plot.replaceChildren(hatscore.element("p", { class: "soft" }, "The filters leave nothing to draw here."));
+      return;
+    }
+    if (made.name) made.spec.datasets = { [made.name]: made.rows };
+    const config = { ...data.themes[dark() ? "dark" : "light"], background: "transparent" };
+    const result = await vegaEmbed(plot, made.spec, {
+      mode: "vega-lite", renderer: "svg", actions: false, ast: true, config,
+      defaultStyle: false, tooltip: { disableDefaultStyle: true },
+    });
+    // the element around it is the picture and has the words
+    plot.querySelector("svg")?.setAttribute("aria-hidden", "true");
+    drawn.set(figure, result);
+    figure.querySelector(".extra").textContent = made.extra ?? "";
+    mark(figure, result.view);
+  };
+
+  // Those in sight first, the others while the reader reads: printing finds them all drawn.
+  let queue = [], running = false, current = null;
+  const work = async () => {
+    if (running) return;
+    running = true;
+    while (queue.length) {
+      const middle = innerHeight / 2;
+      const away = (figure) => Math.abs(figure.getBoundingClientRect().top - middle);
+      queue.sort((a, b) => away(a) - away(b));
+      const figure = queue.shift();
+      try {
+        await draw(figure, current);
+      } catch (error) {
+        console.error(figure.dataset.chart, error);
+      }
+      await new Promise((done) => setTimeout(done));
+    }
+    running = false;
+    document.documentElement.dataset.drawn = "all";
+  };
+
+  const save = async (figure, kind) => {
+    const result = drawn.get(figure);
+    if (!result) return;
+    const view = result.view, before = view.background();
+    view.background(dark() ? "#15181c" : "#ffffff");
+    const uri = kind === "svg"
+      ? `data:image/svg+xml;charset=utf-8,${encodeURIComponent(await view.toSVG())}`
+      : await view.toImageURL("png", 2);
+    view.background(before);
+    await view.runAsync();
+    const name = [figure.dataset.chart, figure.dataset.benchmark].filter(Boolean).join("-").replace(/[^\w.-]+/g, "-");
+    hatscore.element("a", { href: uri, download: `${name}.${kind}` }).click();
+  };
+
+  const figures = [...document.querySelectorAll("figure[data-chart]")];
+  for (const figure of figures) {
+    figure.addEventListener("click", (event) => {
+      const kind = event.target.closest("[data-save]")?.dataset.save;
+      if (kind) save(figure, kind);
+    });
+  }
+  return {
+    refresh(state, kinds) {
+      current = state;
+      const wanted = figures.filter((figure) => !figure.closest("[hidden]") && (!kinds || kinds.includes(figure.dataset.chart)));
+      queue = [...new Set([...queue, ...wanted])];
+      delete document.documentElement.dataset.drawn;
+      work();
+    },
+    views: drawn,
+  };
+};

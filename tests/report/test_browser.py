@@ -1,0 +1,314 @@
+"""The page in a browser: it works by click and by key, for eyes and screen readers, offline."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from io import BytesIO
+
+import polars as pl
+import pytest
+
+from hatscore import Outcomes
+from hatscore.report import write_report
+from hatscore.studies.result import Analysis, Figure, Finding
+
+CHROMIUM = next(
+    (p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None
+)
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no Chromium: apt-get install chromium, or set a browser on the PATH"
+)
+HOSTILE = "</script><img src=x onerror=alert(1)>"
+LANGUAGES = ("de", "fr", "sw", "th", "zh", "ru")
+
+
+@pytest.fixture(scope="module")
+def browser():
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as started:
+        launched = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory, simulate_outcomes):
+    """Three models, one of them hostile, on two benchmarks, with statuses and a study."""
+    frame = simulate_outcomes(("alpha", "beta", HOSTILE), LANGUAGES, items=30).frame
+    unparsed = pl.when(pl.col("language") == "th").then(2).otherwise(0)
+    first = frame.with_columns(
+        benchmark=pl.lit("maths"),
+        unparsed=unparsed.cast(pl.Int64),
+        truncated=pl.lit(1, dtype=pl.Int64),
+    )
+    second = frame.filter(pl.col("language") != "zh").with_columns(benchmark=pl.lit("facts"))
+    facts = {"alpha": {"family": "A"}, "beta": {"family": "B"}}
+    points = pl.DataFrame(
+        {"panel": ["p"] * 3, "series": ["s"] * 3, "x": [1.0, 2.0, 3.0], "label": list("abc"),
+         "y": [0.1, 0.2, 0.4], "low": [0.0, 0.1, 0.3], "high": [0.2, 0.3, 0.5]}
+    )  # fmt: skip
+    study = Analysis(
+        "size", "Does it grow?", pl.DataFrame({"value": [0.1, 0.2]}),
+        (Finding("shown", "It grows."),), Figure(points, "size", "HAT", lines={"p": (0.1, 0.0)}),
+    )  # fmt: skip
+    outcomes = Outcomes.from_frame(pl.concat([first, second], how="diagonal"))
+    where = tmp_path_factory.mktemp("report")
+    return write_report(outcomes, where, facts=facts, studies=[study], formats=())
+
+
+@pytest.fixture
+def opened(browser, report):
+    """Open the page; whatever it asks for or complains of is an error."""
+    contexts, complaints = [], []
+
+    def go(fragment="", *, settle=True, **options):
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.on("console", lambda m: complaints.append(f"{m.type}: {m.text}"))
+        page.on("pageerror", lambda e: complaints.append(str(e)))
+        page.on("dialog", lambda d: (complaints.append(f"dialog: {d.message}"), d.dismiss()))
+        page.on("request", lambda r: None if r.url.startswith(report.as_uri()) else
+                complaints.append(f"request: {r.url}"))  # fmt: skip
+        page.goto(report.as_uri() + fragment)
+        if settle:
+            drawn(page)
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def drawn(page):
+    page.locator("html[data-drawn=all]").wait_for(state="attached")
+
+
+def column(page, table, key):
+    heads = page.locator(f"{table} thead th")
+    keys = [heads.nth(i).get_attribute("data-key") for i in range(heads.count())]
+    return page.locator(f"{table} tbody tr > :nth-child({keys.index(key) + 1})").all_inner_texts()
+
+
+def scores(page):
+    return [float(x.split()[0]) for x in column(page, "#score-table", "hat")]
+
+
+def choose(page, field, *wanted):
+    pick = page.locator(f"details.pick[data-field={field}]")
+    pick.locator("summary").click()
+    pick.get_by_role("button", name="None").click()
+    for value in wanted:
+        pick.locator(f"input[value={json.dumps(value)}]").check()
+    pick.locator("summary").press("Escape")
+
+
+def test_charts_are_drawn_and_nothing_is_loaded(opened):
+    page = opened()
+    figures = page.locator("figure[data-chart]")
+    assert figures.count() == 2 * 3 + 3
+    assert page.locator("figure[data-chart] svg").count() == figures.count()
+    assert page.locator("figure .empty").count() == 0
+    # HAT of every model in every language, macro with it, as filled points
+    assert page.locator("figure[data-chart=dots][data-benchmark=maths] svg path").count() > 3 * 7
+
+
+def test_sorting_by_click_and_by_key(opened):
+    page = opened(settle=False)
+    head = page.locator("#score-table th[data-key=hat]")
+    assert head.get_attribute("aria-sort") is None
+    head.get_by_role("button").click()
+    assert head.get_attribute("aria-sort") == "descending"
+    assert scores(page) == sorted(scores(page), reverse=True)
+    head.get_by_role("button").press("Enter")
+    assert head.get_attribute("aria-sort") == "ascending"
+    assert scores(page) == sorted(scores(page))
+    language = page.locator("#score-table th[data-key=label]")
+    language.get_by_role("button").press("Space")
+    assert language.get_attribute("aria-sort") == "ascending"
+    assert head.get_attribute("aria-sort") is None
+    names = column(page, "#score-table", "label")
+    assert names == sorted(names)
+    # a table that stands in the source sorts too
+    page.locator("#ranking-1 th[data-key=target_accuracy] button").click()
+    held = [float(x.split()[0]) for x in column(page, "#ranking-1", "target_accuracy")]
+    assert held == sorted(held, reverse=True)
+
+
+def test_filters_act_on_tables_and_charts(opened):
+    page = opened()
+    shown = page.locator("#shown")
+    assert "33 of 33 scores shown: 3 models, 6 languages, 2 benchmarks" in shown.inner_text()
+    choose(page, "model", "alpha")
+    choose(page, "script", "Latn", "Thai")
+    drawn(page)
+    assert "8 of 33 scores shown: 1 model, 4 languages, 2 benchmarks" in shown.inner_text()
+    assert set(column(page, "#score-table", "model")) == {"alpha"}
+    assert page.locator("#ranking-1 tbody tr:visible").count() == 1
+    assert page.locator("table.heat").first.locator("thead th:visible").count() == 4 + 2
+    labels = page.locator("figure[data-chart=dots][data-benchmark=maths] svg").text_content()
+    assert "sw · Swahili" in labels
+    assert "ru · Russian" not in labels
+    choose(page, "benchmark", "facts")
+    drawn(page)
+    assert page.locator("figure[data-benchmark=maths]:visible").count() == 0
+    page.get_by_role("button", name="Reset").click()
+    drawn(page)
+    assert "33 of 33" in shown.inner_text()
+    assert page.url.endswith("index.html")
+
+
+def test_filters_that_leave_nothing_say_so(opened):
+    page = opened()
+    choose(page, "model")
+    drawn(page)
+    assert "0 of 33 scores shown" in page.locator("#shown").inner_text()
+
+
+def test_a_link_shows_the_same(opened):
+    page = opened()
+    choose(page, "model", "beta", HOSTILE)
+    page.locator("#score-table th[data-key=gap] button").click()
+    page.locator("#profile-model").select_option("beta")
+    page.locator("#profile-language").select_option("sw")
+    page.get_by_role("navigation").get_by_role("link", name="Scores").click()
+    link = page.url.split("index.html")[1]
+    assert link.startswith("#scores?")
+    again = opened(link)
+    assert again.locator("#shown").inner_text() == page.locator("#shown").inner_text()
+    assert again.locator("#score-table th[data-key=gap]").get_attribute("aria-sort") == "descending"
+    assert column(again, "#score-table", "gap") == column(page, "#score-table", "gap")
+    assert again.locator("#profile-model").input_value() == "beta"
+    assert again.locator("#profile-language").input_value() == "sw"
+    assert again.locator("#scores").bounding_box()["y"] < 200
+
+
+BROKEN = ("#?model=nobody&__proto__=x&sort=a.b&profile=%7B", "#nowhere", "#?&&=")
+
+
+@pytest.mark.parametrize("fragment", BROKEN)
+def test_broken_links_are_harmless(opened, fragment):
+    page = opened(fragment)
+    assert page.locator("html[data-ready=yes]").count() == 1
+
+
+def test_dark_mode_follows_the_system_and_the_button(opened):
+    page = opened(color_scheme="dark")
+
+    def colours():
+        drawn(page)
+        ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        label = page.locator("figure[data-chart=dots] svg text").first.get_attribute("fill")
+        return sum(map(int, re.findall(r"\d+", ground)[:3])), label
+
+    dark = colours()
+    assert dark[0] < 150
+    button = page.locator("#theme")
+    button.click()
+    light = colours()
+    assert button.inner_text() == "Theme: light"
+    assert light[0] > 700
+    assert light[1] != dark[1]
+    button.click()
+    assert colours() == dark
+
+
+def test_a_phone_scrolls_no_sideways(opened):
+    page = opened(viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert page.evaluate("document.body.scrollWidth") == 390
+    page.locator("details.pick[data-field=language] summary").click()
+    box = page.locator("details.pick[data-field=language] > div").bounding_box()
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 390
+
+
+def test_it_prints_on_a4_with_its_charts(opened):
+    from pypdf import PdfReader
+
+    page = opened(color_scheme="dark")
+    made = PdfReader(BytesIO(page.pdf(prefer_css_page_size=True)))
+    assert [round(float(x)) for x in made.pages[0].mediabox[2:]] in ([595, 842], [596, 842])
+    text = " ".join(sheet.extract_text() for sheet in made.pages)
+    assert "Cross-lingual transfer of" in text
+    assert "mean over languages" in text  # a label of a chart
+    assert "Reset" not in text
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(opened, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright")
+    page = opened(color_scheme=scheme)
+    for part in page.locator("details.more").all():
+        part.evaluate("x => { x.open = true; }")
+    page.locator("details.pick summary").first.click()
+    found = axe.Axe().run(page).response["violations"]
+    serious = [
+        (x["id"], [n["html"][:200] for n in x["nodes"]][:3])
+        for x in found
+        if x["impact"] in ("serious", "critical")
+    ]
+    assert serious == []
+
+
+def test_names_from_outside_stay_text(opened):
+    page = opened()
+    assert page.locator("img").count() == 0
+    assert page.locator("#ranking-1").get_by_text(HOSTILE).count() == 1
+    page.locator("#profile-model").select_option(HOSTILE)
+    drawn(page)
+    # the text that a pointer brings up is made by the charting library
+    dot = page.locator("figure[data-chart=ranking] svg path[aria-roledescription=point]").last
+    dot.hover()
+    tip = page.locator("#vg-tooltip-element.visible")
+    tip.wait_for()
+    assert HOSTILE in tip.inner_text() or "alpha" in tip.inner_text() or "beta" in tip.inner_text()
+    assert page.locator("img").count() == 0
+
+
+def test_all_is_reached_by_key(opened):
+    page = opened(settle=False)
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.className") == "skip"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "content"
+    summary = page.locator("details.pick[data-field=script] summary")
+    summary.press("Enter")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    assert "of 33 scores" in page.locator("#shown").inner_text()
+    assert "33 of 33" not in page.locator("#shown").inner_text()
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.tagName") == "SUMMARY"
+
+
+def test_without_scripts_the_numbers_are_there(opened):
+    page = opened(settle=False, java_script_enabled=False)
+    assert page.locator("noscript").is_visible()
+    assert not page.locator("#filters").is_visible()
+    assert page.locator("#ranking-1 tbody tr").count() == 3
+    assert page.locator("#score-table tbody tr").count() == 33
+    assert page.locator("figure:visible").count() == 0
+
+
+def test_cells_open_their_items_where_there_are_some(opened):
+    """What the script offers to a drill-down: every cell is named, click and Enter call it."""
+    page = opened()
+    page.evaluate(
+        """() => {
+            hatscore.hasItems = true;
+            hatscore.openCell = (...cell) => { document.title = cell.join(' / '); };
+            document.querySelector('#reset').click();
+        }"""
+    )
+    cell = page.locator("#score-table button.cell").first
+    cell.wait_for()
+    cell.press("Enter")
+    wanted = [cell.get_attribute(f"data-{x}") for x in ("model", "benchmark", "language")]
+    assert page.title() == " / ".join(wanted)
