@@ -430,6 +430,42 @@ def test_labels_of_28_languages_do_not_overlap(simulated, svg, tmp_path):
     assert min(np.diff(places)) >= 14
 
 
+def test_models_are_told_apart_alike_in_all_charts_and_counted_like_people(simulated):
+    names = ("m12b", "other", "m4b", "M1b")
+    rows = rows_of(simulated(names))
+    domains = set()
+    for chart in (charts.hat_dots(rows), charts.metrics_beside(rows)):
+        found = re.findall(r'"color": \{"field": "model".*?"domain": (\[.*?\])', dumped(chart))
+        assert found
+        domains |= set(found)
+    assert domains == {'["M1b", "m4b", "m12b", "other"]'}
+
+
+def dumped(chart):
+    return json.dumps(chart.to_dict())
+
+
+def test_long_names_keep_both_ends(simulated, svg, tmp_path):
+    name = "maker/a-very-long-family-of-models-that-goes-on-and-on-instruct-v2"
+    rows = rank_rows(measurements(simulated((name, "n"))))
+    drawn = svg(charts.ranking(rows, by="model"), tmp_path)
+    short = f"{name[:20]}\N{HORIZONTAL ELLIPSIS}{name[-23:]}"
+    assert texts(drawn).count(short) == 2  # axis and legend
+
+
+def test_models_without_a_mean_stand_last():
+    def row(model, hat, *, macro=False):
+        return {"model": model, "hat": hat, "macro": macro}
+
+    rows = [
+        row("gap", 0.9),
+        row("gap", None, macro=True),
+        row("low", 0.1),
+        row("low", 0.1, macro=True),
+    ]
+    assert charts.ordered_models([*rows, row("none", None, macro=True)]) == ["low", "gap", "none"]
+
+
 def test_colours_and_shapes_of_56_names_differ():
     names = [(COLOURS[i % len(COLOURS)], SHAPES[i % len(SHAPES)]) for i in range(56)]
     assert len(set(names)) == 56

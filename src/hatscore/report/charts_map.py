@@ -10,6 +10,7 @@ import altair as alt
 from hatscore.errors import InputError
 from hatscore.report.charts_scores import ordered_models
 from hatscore.report.charts_theme import (
+    SHORT,
     bold_macro,
     distinct,
     finished,
@@ -79,7 +80,9 @@ def heat_map(
         "y": alt.Y(
             "model:N",
             scale=alt.Scale(domain=alt.ExprRef("models")),
-            axis=alt.Axis(title=None, ticks=False, domain=False, labelOverlap=False),
+            axis=alt.Axis(
+                title=None, ticks=False, domain=False, labelOverlap=False, labelExpr=SHORT
+            ),
         ),
     }  # fmt: skip
     base = alt.Chart(alt.NamedData(name=data_name))
@@ -193,7 +196,7 @@ def ranking(
             scale=alt.Scale(domain=distinct(part, "model")),
             axis=alt.Axis(
                 grid=True, tickBand="extent", ticks=False, title=None, domain=False,
-                labelOverlap=False,
+                labelOverlap=False, labelExpr=SHORT,
             ),
         )  # fmt: skip
         own = alt.Chart(alt.NamedData(name=data_name)).transform_filter(

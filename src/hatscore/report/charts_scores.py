@@ -8,6 +8,7 @@ import altair as alt
 
 from hatscore.errors import UnknownNameError
 from hatscore.report.charts_theme import (
+    SHORT,
     bold_macro,
     distinct,
     finished,
@@ -72,11 +73,11 @@ def hat_dots(
     Returns
     -------
     altair.LayerChart
-        Languages from top to bottom by mean HAT, macro last, and in each the models in the order
-        given: the parameters ``languages`` and ``models`` hold these orders and may be set anew,
-        the height follows. Filled markers are HAT, small hollow ones target accuracy.
-        An interval end that is infinite, or beyond an axis that would otherwise flatten
-        everything else, is an arrow. A language without a score has a dash at the left edge.
+        Languages from top to bottom by mean HAT, macro last, and in each the models by name; the
+        parameters ``languages`` and ``models`` hold these orders and may be set anew, the height
+        follows. Filled markers are HAT, small hollow ones target accuracy. An interval end that
+        is infinite, or beyond an axis that would otherwise flatten everything else, is an arrow.
+        A language without a score has a dash at the left edge.
 
     Raises
     ------
@@ -88,7 +89,7 @@ def hat_dots(
     if by not in {"model", "family"}:
         raise UnknownNameError("series", by, ("model", "family"))
     benchmark = only(rows, "benchmark", "hat_dots")
-    models = distinct(rows, "model")
+    models = series_names(rows, "model")
     field = "native_label" if native else "label"
     low, high = span(
         [v for r in rows for v in (r["hat"], r["target_accuracy"])],
@@ -182,6 +183,7 @@ def metrics_beside(
     """Draw HAT, target accuracy, gap and transfer score beside each other, in the order of HAT.
 
     Where a panel does not fall from top to bottom as the first does, that metric and HAT disagree.
+    Interval ends beyond an axis end at it.
 
     Parameters
     ----------
@@ -209,14 +211,17 @@ def metrics_beside(
     if by not in {"language", "model"}:
         raise UnknownNameError("lines", by, ("language", "model"))
     benchmark = only(rows, "benchmark", "metrics_beside")
-    models = distinct(rows, "model")
+    models = series_names(rows, "model")
     room = 4 * (width + 20)
     offset: dict[str, Any] = {}
     if by == "model":
         field, kept, step = "model", "datum.macro", 18.0
         order = alt.param(name="models", value=ordered_models(rows))
         line = alt.Y(
-            "model:N", scale=alt.Scale(domain=alt.ExprRef("models")), axis=_line_axis(), title=None
+            "model:N",
+            scale=alt.Scale(domain=alt.ExprRef("models")),
+            axis=_line_axis(labelExpr=SHORT),
+            title=None,
         )
         look = series("family", series_names(rows, "family"), room, title="family")
     else:
@@ -280,12 +285,13 @@ def metrics_beside(
 
 
 def ordered_models(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return models by their macro HAT, best first; those without one by their mean, then last."""
+    """Return models by their macro HAT, best first; then those without one, by their mean."""
     macro = {r["model"]: r["hat"] for r in rows if r["macro"] and r["hat"] is not None}
+    means: dict[str, float] = {}
     for model in distinct(rows, "model"):
         values = [r["hat"] for r in rows if r["model"] == model and r["hat"] is not None]
-        macro.setdefault(model, sum(values) / len(values) if values else float("-inf"))
-    return sorted(macro, key=lambda model: (-macro[model], model))
+        means[model] = macro.get(model, sum(values) / len(values) if values else float("-inf"))
+    return sorted(means, key=lambda model: (model not in macro, -means[model], model))
 
 
 def _order(rows: Sequence[Mapping[str, Any]], field: str) -> alt.Parameter:
@@ -306,11 +312,11 @@ def _languages(field: str) -> alt.Y:
     )
 
 
-def _line_axis(*, labels: bool = True) -> alt.Axis:
+def _line_axis(**more: Any) -> alt.Axis:
     """Return an axis with a thin line between the bands and the mean in bold."""
     return alt.Axis(
-        grid=True, tickBand="extent", ticks=False, labelPadding=6, labels=labels, domain=False,
-        labelFontWeight=bold_macro(), labelOverlap=False,
+        grid=True, tickBand="extent", ticks=False, labelPadding=6, domain=False,
+        labelFontWeight=bold_macro(), labelOverlap=False, **more,
     )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from light to dark by giving the same chart another configuration.
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import altair as alt
@@ -28,7 +29,7 @@ C = TypeVar(
     alt.ConcatChart,
 )
 
-__all__ = ["COLOURS", "FONT", "SHAPES", "theme"]
+__all__ = ["COLOURS", "FONT", "SHAPES", "SHORT", "theme"]
 
 # M. Okabe and K. Ito's palette without yellow, which is too pale for a thin line on white
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#7A7A7A")
@@ -46,6 +47,13 @@ SHAPES = (
 )  # fmt: skip
 # seven colours and eight shapes, both in turn: the first repetition is the 57th name
 
+_LONGEST, _HEAD, _TAIL = 44, 20, 23
+SHORT = (
+    f"length(datum.label) > {_LONGEST} ? slice(datum.label, 0, {_HEAD}) + '\N{HORIZONTAL ELLIPSIS}'"
+    f" + slice(datum.label, -{_TAIL}) : datum.label"
+)
+"""An expression that keeps both ends of a long name: the maker is at its head, the variant at its
+tail."""
 FONT = "Liberation Sans, Arimo, Helvetica, Arial, sans-serif"
 _LIGHT = {"ink": "#222222", "faint": "#6f6f6f", "line": "#c9c9c9", "ground": "#ffffff"}
 _DARK = {"ink": "#e6e6e6", "faint": "#a6a6a6", "line": "#4a4a4a", "ground": "#161616"}
@@ -153,17 +161,23 @@ def distinct(rows: Iterable[Mapping[str, Any]], field: str) -> list[str]:
 
 def series_names(rows: Iterable[Mapping[str, Any]], field: str) -> list[str]:
     """Return the names that colours and shapes tell apart, in an order that all charts share."""
-    return sorted(distinct(rows, field), key=lambda name: (name == "other", name.casefold()))
+    return sorted(distinct(rows, field), key=lambda name: (name == "other", _natural(name)))
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """Return a key by which 4b comes before 12b."""
+    parts = re.split(r"(\d+)", name.casefold())
+    return [(int(part), "") if i % 2 else (0, part) for i, part in enumerate(parts)]
 
 
 def legend(names: Sequence[str], width: float) -> alt.Legend:
     """Return a legend above the chart, in as many columns as its names leave room for."""
-    longest = max(map(len, names), default=1)
+    longest = min(max(map(len, names), default=1), _LONGEST)
     columns = max(1, min(len(names), int(width // (6.2 * longest + 34))))
     return alt.Legend(
         orient="top", direction="vertical" if columns == 1 else "horizontal", columns=columns,
-        title=None, labelLimit=0, symbolLimit=0, columnPadding=14, symbolStrokeWidth=0,
-        symbolOpacity=1,
+        title=None, labelLimit=0, symbolLimit=0, columnPadding=14, labelExpr=SHORT,
+        symbolStrokeWidth=0, symbolOpacity=1,
     )  # fmt: skip
 
 
