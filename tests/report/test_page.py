@@ -327,3 +327,21 @@ def test_every_public_name_exists():
 def test_the_text_is_english_prose_without_template_remains(simulated, page_of):
     text = body(page_of(simulated())).replace("{{The hatscore developers}}", "")
     assert not re.search(r"\{\{|\}\}|\{%|None|\bnan\b|Undefined", text)
+
+
+def test_the_command_takes_formats_facts_and_studies(simulate_outcomes, tmp_path, capsys):
+    from hatscore.cli import main
+
+    models = ("gemma-3-4b-it", "gemma-3-12b-it", "gemma-3-27b-it")
+    simulate_outcomes(models, items=30).write_parquet(tmp_path / "o.parquet")
+    command = ["report", str(tmp_path / "o.parquet"), "-o", str(tmp_path / "page")]
+    with pytest.raises(SystemExit) as end:
+        main([*command, "--figures", "none", "--study"])
+    assert end.value.code in (0, None)
+    assert capsys.readouterr().out.strip().endswith("index.html")
+    assert [x.name for x in (tmp_path / "page").iterdir()] == ["index.html"]
+    page = Page((tmp_path / "page" / "index.html").read_text(encoding="utf-8"))
+    assert "What drives transfer" in body(page)
+    rows = unpacked(embedded(page)["scores"])
+    assert {r["family"] for r in rows} == {"Gemma 3"}
+    assert {r["params"] for r in rows} != {None}

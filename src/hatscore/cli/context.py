@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hatscore.benchmarks import get_benchmark
 from hatscore.errors import InputError
+from hatscore.judging import VERDICTS_NAME, VerdictStore
 from hatscore.readers.hatscore_run import benchmark_label, sniff
 from hatscore.sampling.run import Run
 
@@ -19,15 +21,27 @@ __all__ = ["run_context"]
 
 def run_context(paths: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
     """Return settings and data licences of the run directories among `paths`."""
-    from pathlib import Path
-
     sections: dict[str, Mapping[str, str]] = {}
     for path in paths:
         if not sniff(Path(path)):
             continue
         with Run.open(path) as run:
-            sections[f"Run {Path(path).name}: {run.config.model}"] = _describe(run.config)
+            sections[f"Run {Path(path).name}: {run.config.model}"] = {
+                **_describe(run.config),
+                **_judges(Path(path)),
+            }
     return sections
+
+
+def _judges(directory: Path) -> dict[str, str]:
+    """Name the judges that have given verdicts, and the models that answered under their names."""
+    if not (directory / VERDICTS_NAME).is_file():
+        return {}
+    with VerdictStore(directory / VERDICTS_NAME, read_only=True) as store:
+        return {
+            f"Judge {judge}": "answered by " + (", ".join(store.models(judge)) or "nobody yet")
+            for judge in store.judges()
+        }
 
 
 def _describe(config: RunConfig) -> dict[str, str]:

@@ -3,26 +3,43 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from hatscore.cli.complete import complete_paths
-from hatscore.cli.options import grading_options, interval_options, reader_options
+from hatscore.cli.models import registry_option
+from hatscore.cli.options import grading_options, interval_options, reader_options, split_list
+
+if TYPE_CHECKING:
+    from hatscore.models import Registry
+    from hatscore.outcomes import Outcomes
+    from hatscore.studies.result import Analysis
 
 __all__ = ["command"]
 
 
 @click.command("report")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=complete_paths)
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
 @click.option(
     "-o",
     "--output",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("report"),
     show_default=True,
-    help="Directory for index.html and the PNG files.",
+    help="Directory for index.html and the files of its charts.",
 )
+@click.option(
+    "--figures",
+    multiple=True,
+    default=("png",),
+    show_default=True,
+    metavar="LIST",
+    help="Files beside the page: some of png, svg, pdf, or none.",
+)
+@click.option(
+    "--study", is_flag=True, help="Add what drives transfer across models, as `hatscore study`."
+)
+@registry_option
 @grading_options
 @interval_options
 @reader_options
@@ -34,15 +51,42 @@ def command(
     confidence: float,
     **given: Any,
 ) -> None:
-    """Write one self-contained page with tables, intervals and transfer profiles.
+    """Write one page that needs no other: summary, ranking, charts, tables, method.
 
     PATH is a directory written by `hatscore run`, a Parquet file of outcomes, or logs and tables
-    of others.
+    of others. The page filters and sorts in any browser, from disk, and loads nothing.
     """
     from hatscore.cli.context import run_context
+    from hatscore.cli.facts import facts_of
     from hatscore.cli.reading import read_graded
+    from hatscore.models import load_models
     from hatscore.report import write_report
 
+    figures = [name for name in split_list(given.pop("figures")) if name != "none"]
+    study, files = given.pop("study"), given.pop("model_files")
+    registry = load_models(files)
     outcomes = read_graded(paths, names=names, count=count, given=given)
-    page = write_report(outcomes, output, confidence=confidence, context=run_context(paths))
+    page = write_report(
+        outcomes,
+        output,
+        confidence=confidence,
+        context=run_context(paths),
+        facts=facts_of(outcomes.frame["model"].unique().to_list(), registry),
+        studies=_studies(paths, outcomes, registry, confidence) if study else (),
+        formats=figures,
+    )
     click.echo(str(page))
+
+
+def _studies(
+    paths: tuple[str, ...], outcomes: Outcomes, registry: Registry, confidence: float
+) -> list[Analysis]:
+    from hatscore.cli.comparable import check_comparable
+    from hatscore.studies.analyses import analyse
+    from hatscore.studies.material import gather
+
+    notes = check_comparable(paths)
+    material = gather(outcomes, registry, confidence=confidence)
+    for note in [*notes, *material.notes]:
+        click.echo(f"Note: {note}", err=True)
+    return analyse(material)

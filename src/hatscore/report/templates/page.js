@@ -207,6 +207,15 @@ hatscore.rove = (table) => {
   const first = table.querySelector("button.cell");
   if (!first) return;
   first.tabIndex = 0;
+  // what a filter hides is out of reach: another cell takes its place
+  new MutationObserver(() => {
+    const held = table.querySelector('button.cell[tabindex="0"]');
+    if (held && !held.closest("[hidden]")) return;
+    const next = grid().flat().find((button) => button);
+    if (!next) return;
+    if (held) held.tabIndex = -1;
+    next.tabIndex = 0;
+  }).observe(table, { subtree: true, attributes: true, attributeFilter: ["hidden"] });
   table.addEventListener("focusin", (event) => {
     if (!event.target.matches("button.cell")) return;
     for (const button of table.querySelectorAll('button.cell[tabindex="0"]')) button.tabIndex = -1;
