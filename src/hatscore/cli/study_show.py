@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from hatscore._version import __version__
-from hatscore.report.charts import study_chart
-from hatscore.report.drawing import save_chart
 from hatscore.studies.recovery import metrics_against_truth, recovery
 from hatscore.studies.result import counted
 
@@ -127,6 +125,9 @@ def write(
     truth: TruthTables | None,
 ) -> list[Path]:
     """Write findings.md, study.json, and a table and a figure per analysis; return the files."""
+    from hatscore.report.charts import study_chart
+    from hatscore.report.drawing import save_chart
+
     directory.mkdir(parents=True, exist_ok=True)
     written = []
     lines = ["# Study", "", _head(material), ""]
