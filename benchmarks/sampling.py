@@ -165,8 +165,9 @@ def hatscore(url, replies, n, cells=None):
         def __getitem__(self, i):
             if not 0 <= i < count:
                 raise IndexError(i)
-            item = Item(str(i), "sw", "en", PROMPT.format(i), gold)
-            return Task("b", item, Prompt("chat", PROMPT.format(i), (), 64), replies // count)
+            text = PROMPT.format(i)
+            item = Item(str(i), "sw", "en", text, gold)
+            return Task("b", item, Prompt("chat", text, (), 64), replies // count)
 
     async def main(path):
         client = OpenAIClient("m", url, max_n=n, api_key="")

@@ -15,6 +15,8 @@ from hatscore.benchmarks.base import Prompt
 from hatscore.errors import InputError
 from hatscore.sampling import SamplingParams
 from hatscore.sampling.clients.protocol import (
+    _any_form,
+    _plain,
     api_root,
     error_message,
     is_about_n,
@@ -212,3 +214,46 @@ def test_waits_are_full_jitter_within_their_bounds() -> None:
 def test_temporary_statuses() -> None:
     assert all(is_temporary(status) for status in (408, 425, 429, 500, 502, 503, 504, 529))
     assert not any(is_temporary(status) for status in (200, 301, 400, 401, 403, 404, 422))
+
+
+CHOICES = st.lists(
+    st.one_of(
+        st.fixed_dictionaries(
+            {
+                "message": st.fixed_dictionaries(
+                    {"content": st.sampled_from(["a", "\u0442\u0430\u043a", None, ["x"]])},
+                    optional={"reasoning_content": st.sampled_from([None, "hm"])},
+                ),
+                "finish_reason": st.sampled_from(["stop", "length", None, 3]),
+            },
+            optional={"reasoning": st.just("so")},
+        ),
+        st.sampled_from([{"text": "b"}, {"message": None, "finish_reason": "stop"}]),
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@settings(deadline=None, derandomize=True, max_examples=200)
+@given(CHOICES)
+def test_the_short_way_reads_what_the_long_one_reads(choices: list[dict[str, Any]]) -> None:
+    short = _plain(choices)
+    if short is not None:
+        assert short == _any_form(choices)
+    elif all(isinstance((c.get("message") or {}).get("content"), str) for c in choices):
+        assert not all(isinstance(c["finish_reason"], str | None) for c in choices)
+
+
+def test_the_short_way_leaves_an_error_to_the_long_one() -> None:
+    broken = {"message": {"content": "ha"}, "finish_reason": "error", "error": {"message": "lost"}}
+    with pytest.raises(ValueError, match="lost"):
+        read_answer({"choices": [broken]}, n=1, bound=None, latency_s=0.1)
+
+
+def test_bytes_of_every_script_are_counted() -> None:
+    usage = {"completion_tokens": 12}  # more than the longest has bytes: it covers all
+    for text, tokens in (("\u0434\u0430", None), ("da", 6)):
+        choices = [{"message": {"content": text * k}, "finish_reason": "stop"} for k in (1, 3)]
+        read = read_answer({"choices": choices, "usage": usage}, n=2, bound=None, latency_s=0.1)
+        assert [completion.output_tokens for completion in read] == [tokens, tokens]

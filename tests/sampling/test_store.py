@@ -16,6 +16,7 @@ from hatscore.benchmarks.base import Item, Prompt
 from hatscore.errors import RunError
 from hatscore.grading.answer import Gold
 from hatscore.sampling import Cell, Completion, Store, Task
+from hatscore.sampling.budget import Usage
 from hatscore.sampling.store import SCHEMA_VERSION
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ def test_a_lone_surrogate_is_stored(tmp_path: Path) -> None:
 def test_a_reply_without_its_item_is_refused(tmp_path: Path) -> None:
     store = Store(tmp_path / "r.sqlite")
     store.put(Cell("b", "1", "en"), 0, Completion("x"), seed=None)
-    with pytest.raises(RunError, match="FOREIGN KEY"):
+    with pytest.raises(RunError, match=r"b/1/en, which is no item of this run"):
         store.close()
 
 
@@ -158,6 +159,102 @@ def test_order_of_writes_does_not_matter(data: st.DataObject) -> None:
         store.put_items(data.draw(st.permutations(TASKS)))
         write(store, writes)
         assert content(store) == [(*write[:3], None) for write in sorted(good)]
+
+
+# -- several replies at once -----------------------------------------------------------------
+
+REPLIES = st.builds(
+    Completion,
+    text=st.text(max_size=3) | st.just("\ud83d"),
+    finish_reason=st.sampled_from([None, "stop", "length"]),
+    reasoning=st.sampled_from([None, None, "", "hm \udc00"]),
+    input_tokens=st.sampled_from([7, 7, 7, None]),
+    output_tokens=st.sampled_from([None, 1, 2]),
+    reasoning_tokens=st.sampled_from([None, None, 1]),
+    model=st.sampled_from(["m", "m", "m", None]),
+    latency_s=st.sampled_from([0.5, 0.5, 0.25]),
+    error=st.sampled_from([None, None, "gone"]),
+)
+REQUESTS = st.lists(
+    st.tuples(
+        st.sampled_from(CELLS),
+        st.dictionaries(st.integers(0, 12), REPLIES, max_size=6),
+        st.booleans(),
+    ),
+    max_size=6,
+)
+
+
+def contents(store: Store) -> list[tuple[Any, ...]]:
+    return [
+        (item.cell, r.repeat, r.seed, *(getattr(r, name) for name in Completion._fields))
+        for item, r in store.rows()
+    ]
+
+
+@settings(deadline=None, derandomize=True, max_examples=60)
+@given(REQUESTS)
+def test_a_request_is_stored_as_its_replies_one_by_one(
+    requests: list[tuple[Cell, dict[int, Completion], bool]],
+) -> None:
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        Store(Path(directory) / "together") as together,
+        Store(Path(directory) / "apart") as apart,
+    ):
+        for store in (together, apart):
+            store.put_items(TASKS)
+        for number, (cell, replies, commit) in enumerate(requests):
+            together.put_all(cell, list(replies), list(replies.values()), seed=number)
+            for repeat, completion in replies.items():
+                apart.put(cell, repeat, completion, seed=number)
+            if commit:
+                together.flush()
+        assert contents(together) == contents(apart)
+        assert together.counts() == apart.counts()
+
+
+def test_requests_of_any_size_are_stored(tmp_path: Path) -> None:
+    with Store(tmp_path / "r.sqlite") as store:
+        store.put_items(TASKS)
+        store.put_all(CELLS[0], [], [], seed=None)
+        replies = [Completion(str(i), output_tokens=i % 2 or None) for i in range(257)]
+        store.put_all(CELLS[0], range(257), replies, seed=3)
+        assert [row[3] for row in contents(store)] == [str(i) for i in range(257)]
+        assert {row[2] for row in contents(store)} == {3}
+
+
+def test_the_prompt_of_a_request_is_counted_once(tmp_path: Path) -> None:
+    with Store(tmp_path / "r.sqlite") as store:
+        store.put_items(TASKS)
+        for cell in CELLS[:2]:  # of the same latency, as servers that answer from a cache have
+            for repeats in ((0, 1, 2), (3, 4)):
+                replies = [Completion("x", input_tokens=10, output_tokens=2, latency_s=0.5)]
+                store.put_all(cell, repeats, replies * len(repeats), seed=None)
+        assert store.usage() == Usage(10, 4 * 10, 10 * 2, 0)
+
+
+@pytest.mark.parametrize("repeat", [-1, 1 << 20])
+def test_a_number_that_the_key_cannot_hold_is_refused(tmp_path: Path, repeat: int) -> None:
+    with Store(tmp_path / "r.sqlite") as store:
+        store.put_items(TASKS)
+        with pytest.raises(RunError, match="expected numbers from 0 to 1048575"):
+            store.put(CELLS[0], repeat, Completion("x"), seed=None)
+        store.put(CELLS[0], (1 << 20) - 1, Completion("x"), seed=None)
+        store.put(CELLS[1], 0, Completion("y"), seed=None)
+        assert store.counts() == {CELLS[0]: 1, CELLS[1]: 1, CELLS[2]: 0}
+
+
+def test_what_could_not_be_committed_goes_on_waiting(tmp_path: Path) -> None:
+    path = tmp_path / "r.sqlite"
+    with Store(path) as store:
+        store.put(CELLS[0], 0, Completion("x"), seed=None)
+        with pytest.raises(RunError, match="no item of this run"):
+            store.flush()
+        with Store(path) as other:  # its items get the numbers that were taken back
+            other.put_items([TASKS[2], TASKS[1]])
+        store.put_items(TASKS)
+        assert [(row[0], row[3]) for row in contents(store)] == [(CELLS[0], "x")]
 
 
 def test_rows_are_ordered_and_of_one_benchmark_on_request(tmp_path: Path) -> None:
@@ -248,12 +345,15 @@ def use(path: Path, *, read_only: bool) -> None:
 @pytest.mark.parametrize(
     ("statement", "words"),
     [
-        (f"PRAGMA user_version = {SCHEMA_VERSION + 1}", "written in format 2"),
+        (
+            f"PRAGMA user_version = {SCHEMA_VERSION + 1}",
+            "written in format 3, this hatscore reads formats 1 to 2",
+        ),
         ("PRAGMA application_id = 7", "not the replies of a hatscore run"),
         ("UPDATE items SET gold = '{\"kind\": 1'", "item b/1/en cannot be read"),
         ("UPDATE items SET prompt = '{}'", "item b/1/en cannot be read"),
         ("DELETE FROM shared", "is missing"),
-        ("DROP TABLE responses", "no such table"),
+        ("DROP TABLE replies", "no such table"),
     ],
 )
 @pytest.mark.parametrize("read_only", [True, False])

@@ -111,10 +111,21 @@ class _Sink:
     def good_repeats(self) -> dict[Cell, range]:
         return {self.cell(name): range(v.attempts) for name, v in self.verdicts.items()}
 
-    def put(self, cell: Cell, repeat: int, completion: Completion, /, *, seed: int | None) -> None:
+    def put_all(
+        self,
+        cell: Cell,
+        repeats: Sequence[int],
+        completions: Sequence[Completion],
+        /,
+        *,
+        seed: int | None,
+    ) -> None:
         del seed  # a judge at temperature 0 needs none
-        if completion.error is not None:
-            return
+        for repeat, completion in zip(repeats, completions, strict=True):
+            if completion.error is None:
+                self._put(cell, repeat, completion)
+
+    def _put(self, cell: Cell, repeat: int, completion: Completion) -> None:
         first = self.verdicts.get(cell.item)
         text = clean(completion.text)
         verdict = Verdict(

@@ -7,6 +7,7 @@ import importlib
 import json
 import tempfile
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,10 @@ from hatscore.sampling.client import Completion
 from hatscore.sampling.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from hatscore.sampling.config import RunConfig
+    from hatscore.sampling.store import StoredItem, StoredResponse
     from hatscore.sampling.task import Cell, Task
 
 __all__ = ["Merged", "Shard", "Shelf", "fetch_run", "merge", "publish_run", "run_key"]
@@ -52,9 +54,17 @@ class Shard:
         cells = {*self._held, *own}
         return {cell: {*self._held.get(cell, ()), *own.get(cell, ())} for cell in cells}
 
-    def put(self, cell: Cell, repeat: int, completion: Completion, /, *, seed: int | None) -> None:
-        """Keep one reply, or the error in its place."""
-        self._store.put(cell, repeat, completion, seed=seed)
+    def put_all(
+        self,
+        cell: Cell,
+        repeats: Sequence[int],
+        completions: Sequence[Completion],
+        /,
+        *,
+        seed: int | None,
+    ) -> None:
+        """Keep the replies of one request, or the errors in their place."""
+        self._store.put_all(cell, repeats, completions, seed=seed)
 
     def flush(self) -> None:
         """Commit everything."""
@@ -126,24 +136,48 @@ def merge(store: Store, content: bytes) -> Merged:
         path = Path(directory) / "shard.sqlite"
         path.write_bytes(content)
         with Store(path, read_only=True) as shard:
-            for item, reply in shard.rows():
-                if reply.repeat in held.get(item.cell, ()):
-                    continue
-                completion = Completion(
-                    text=reply.text,
-                    finish_reason=reply.finish_reason,
-                    reasoning=reply.reasoning,
-                    input_tokens=reply.input_tokens,
-                    output_tokens=reply.output_tokens,
-                    reasoning_tokens=reply.reasoning_tokens,
-                    model=reply.model,
-                    latency_s=reply.latency_s,
-                    error=reply.error,
-                )
-                store.put(item.cell, reply.repeat, completion, seed=reply.seed)
-                merged += _counted(completion)
+            new = (
+                (item, reply)
+                for item, reply in shard.rows()
+                if reply.repeat not in held.get(item.cell, ())
+            )
+            for item, replies in _requests(new):
+                completions = [_completion(reply) for reply in replies]
+                repeats = [reply.repeat for reply in replies]
+                store.put_all(item.cell, repeats, completions, seed=replies[0].seed)
+                for completion in completions:
+                    merged += _counted(completion)
     store.flush()
     return merged
+
+
+def _requests(
+    rows: Iterable[tuple[StoredItem, StoredResponse]],
+) -> Iterator[tuple[StoredItem, list[StoredResponse]]]:
+    """Yield neighbours that one request has brought: they share its latency, to the bit."""
+
+    def request(row: tuple[StoredItem, StoredResponse]) -> tuple[object, ...]:
+        item, reply = row
+        alone = reply.repeat if reply.latency_s is None else -1
+        return item.cell, alone, reply.latency_s, reply.seed, reply.model, reply.input_tokens
+
+    for _, group in groupby(rows, key=request):
+        items, replies = zip(*group, strict=True)
+        yield items[0], list(replies)
+
+
+def _completion(reply: StoredResponse) -> Completion:
+    return Completion(
+        text=reply.text,
+        finish_reason=reply.finish_reason,
+        reasoning=reply.reasoning,
+        input_tokens=reply.input_tokens,
+        output_tokens=reply.output_tokens,
+        reasoning_tokens=reply.reasoning_tokens,
+        model=reply.model,
+        latency_s=reply.latency_s,
+        error=reply.error,
+    )
 
 
 def _counted(completion: Completion) -> Merged:

@@ -10,20 +10,34 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 from hashlib import sha256
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from hatscore.benchmarks.base import Prompt
 from hatscore.grading.answer import Gold
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["SHARE_FROM", "GoldReader", "GoldWriter", "clean", "prompt_from_json", "prompt_to_json"]
+__all__ = [
+    "SHARE_FROM",
+    "GoldReader",
+    "GoldWriter",
+    "clean",
+    "clean_all",
+    "prompt_from_json",
+    "prompt_to_json",
+]
 
 SHARE_FROM = 400
 _REFERENCE = "shared:"
 _MAPPINGS = ("names", "others")
 _TUPLES = ("options", "labels", "also")
+_GOLD = tuple(field.name for field in fields(Gold))
+_gold_values = attrgetter(*_GOLD)  # asdict copies
+_USUAL = (None, None, *_gold_values(Gold("number", ""))[2:])  # the first two have no default
+
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 Names = dict[str, tuple[str, ...]]
 
@@ -47,13 +61,23 @@ def clean(text: str) -> str:
     return text
 
 
+def clean_all(texts: Sequence[str]) -> Sequence[str]:
+    """Return `texts` with each as :func:`clean` leaves it; those that are valid are not copied."""
+    try:
+        "".join(texts).encode()  # one look at all of them: hardly any server sends halves
+    except UnicodeEncodeError:
+        return [clean(text) for text in texts]
+    return texts
+
+
 def _dump(value: object) -> str:
-    return clean(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+    return clean(_encode(value))
 
 
 def prompt_to_json(prompt: Prompt) -> str:
     """Return `prompt` as JSON text."""
-    return _dump({f.name: getattr(prompt, f.name) for f in fields(prompt)})  # asdict copies
+    mode, text, stop, most = prompt.mode, prompt.text, prompt.stop, prompt.max_tokens
+    return _dump({"mode": mode, "text": text, "stop": stop, "max_tokens": most})
 
 
 def prompt_from_json(text: str) -> Prompt:
@@ -78,10 +102,15 @@ class GoldWriter:
         self._by_identity: dict[int, tuple[object, Any]] = {}
 
     def to_json(self, gold: Gold) -> str:
-        """Return `gold` as JSON text in which large mappings are references."""
-        data: dict[str, Any] = {f.name: getattr(gold, f.name) for f in fields(gold)}
+        """Return `gold` as JSON text in which large mappings are references.
+
+        Fields that have their default value are left out.
+        """
+        values = zip(_GOLD, _gold_values(gold), _USUAL, strict=True)
+        data: dict[str, Any] = {name: value for name, value, usual in values if value != usual}
         for name in _MAPPINGS:
-            data[name] = self._encode(data[name])
+            if name in data:
+                data[name] = self._encode(data[name])
         return _dump(data)
 
     def taken(self) -> None:
@@ -121,9 +150,9 @@ class GoldReader:
     def from_json(self, text: str) -> Gold:
         """Return the gold that :class:`GoldWriter` wrote."""
         data = json.loads(text)
-        for name in _MAPPINGS:
+        for name in data.keys() & _MAPPINGS:
             data[name] = self._decode(data[name])
-        for name in _TUPLES:
+        for name in data.keys() & _TUPLES:
             data[name] = tuple(data[name])
         return Gold(**data)
 

@@ -1,7 +1,7 @@
 """Ask for what the store lacks, write it as it comes, and say how far it is.
 
 A request is under way until its replies are committed: what a kill can lose is what was under
-way. All replies that one turn of the event loop brings share a commit, so that a fast server is
+way. All replies that come in a few turns of the event loop share a commit, so that a fast server is
 not slowed by it and a slow one never waits for it.
 """
 
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Progress", "Sink", "Summary", "request_seed", "sample"]
 
+_MOST_TURNS = 4
 MOST_FAILED = 20  # requests in a row, each after all its tries
 GRACE_S = 20.0
 STOPPED = "stopped from outside"
@@ -46,8 +47,16 @@ class Sink(Protocol):
         """Return which repeats of each cell need not be asked for again."""
         ...
 
-    def put(self, cell: Cell, repeat: int, completion: Completion, /, *, seed: int | None) -> None:
-        """Keep one reply, or the error in its place."""
+    def put_all(
+        self,
+        cell: Cell,
+        repeats: Sequence[int],
+        completions: Sequence[Completion],
+        /,
+        *,
+        seed: int | None,
+    ) -> None:
+        """Keep the replies of one request, or the errors in their place."""
         ...
 
     def flush(self) -> None:
@@ -259,14 +268,14 @@ class _Start:
         seed = request_seed(self.params.seed, cell, repeats[0])
         completions: list[Completion] = []
         try:
-            completions = await self.client.complete(prompt, n=asked, params=self.params, seed=seed)
+            came = await self.client.complete(prompt, n=asked, params=self.params, seed=seed)
+            completions = came[:asked]
         finally:
             self.meter.end(asked, completions, prompt)
         if not completions:
             raise ModelError(f"the client of {self.client.name!r} returned no reply")
         self.names.check(completions)
-        for repeat, completion in zip(repeats, completions, strict=False):
-            self.store.put(cell, repeat, completion, seed=seed)
+        self.store.put_all(cell, repeats[: len(completions)], completions, seed=seed)
         self.tally.count(cell.language, asked, completions)
         self.report()
         _check_failures(self.tally)
@@ -343,20 +352,24 @@ class _Plan:
                 yield task, repeats
 
     def _missing(self, task: Task) -> list[int]:
-        held = self._held.get(task.cell, ())
+        held = self._held.get(task.cell)
+        if not held:
+            return list(range(task.repeats))
         return [repeat for repeat in range(task.repeats) if repeat not in held]
 
 
 class _Commits:
-    """One commit for all replies of one turn of the event loop."""
+    """One commit for all replies of a few turns of the event loop."""
 
     def __init__(self, store: Sink) -> None:
         self._store = store
         self._due = asyncio.Event()
         self._next: asyncio.Future[None] | None = None
+        self._waiting = 0
 
     def done(self) -> asyncio.Future[None]:
         """Return what is done when everything that was put so far is committed."""
+        self._waiting += 1
         if self._next is None:
             self._next = asyncio.get_running_loop().create_future()
             self._due.set()
@@ -366,6 +379,13 @@ class _Commits:
         while True:
             await self._due.wait()
             self._due.clear()
+            # As long as every turn of the event loop brings more, they may share the commit.
+            for _ in range(_MOST_TURNS):
+                waiting = self._waiting
+                await asyncio.sleep(0)
+                if self._waiting == waiting:
+                    break
+            self._waiting = 0
             done, self._next = self._next, None
             self._store.flush()
             if done is not None and not done.done():
@@ -383,7 +403,7 @@ class _Names:
     def check(self, completions: Iterable[Completion]) -> None:
         for completion in completions:
             name = completion.model
-            if name is None or completion.error is not None or name in self._known:
+            if name is None or name in self._known or completion.error is not None:
                 continue
             if self._known and not self._mixed:
                 known = " and ".join(map(repr, sorted(self._known)))

@@ -11,14 +11,12 @@ import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from hatscore.errors import RunError
 from hatscore.grading.answer import Reply
-from hatscore.sampling.budget import BYTES_PER_TOKEN, Usage
+from hatscore.sampling.budget import Usage
 from hatscore.sampling.codec import (
     GoldReader,
     GoldWriter,
@@ -26,10 +24,12 @@ from hatscore.sampling.codec import (
     prompt_from_json,
     prompt_to_json,
 )
+from hatscore.sampling.store_format import APPLICATION_ID, QUERIES, create, upgrade
+from hatscore.sampling.store_waiting import STATEMENTS, Waiting, now
 from hatscore.sampling.task import Cell
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from types import TracebackType
 
     from hatscore.benchmarks.base import Prompt
@@ -39,72 +39,19 @@ if TYPE_CHECKING:
 
 __all__ = ["SCHEMA_VERSION", "Store", "StoredItem", "StoredResponse", "now"]
 
-SCHEMA_VERSION = 1
-_APPLICATION_ID = 0x48415453  # "HATS": tells our file from any other SQLite file
+SCHEMA_VERSION = max(QUERIES)
 _BATCH_ROWS = 200
 _BATCH_ITEMS = 1000
 _BATCH_SECONDS = 0.5
 _BUSY_MS = 10_000
 
-_SCHEMA = (
-    "CREATE TABLE shared (hash TEXT PRIMARY KEY, content TEXT NOT NULL) WITHOUT ROWID",
-    """
-    CREATE TABLE items (
-      benchmark TEXT NOT NULL, item TEXT NOT NULL, language TEXT NOT NULL,
-      source_language TEXT NOT NULL, question TEXT NOT NULL, prompt TEXT NOT NULL,
-      gold TEXT NOT NULL, grp TEXT NOT NULL, chance REAL NOT NULL,
-      PRIMARY KEY (benchmark, item, language)
-    )
-    """,
-    """
-    CREATE TABLE responses (
-      benchmark TEXT NOT NULL, item TEXT NOT NULL, language TEXT NOT NULL,
-      repeat INTEGER NOT NULL,
-      text TEXT NOT NULL, reasoning TEXT, finish_reason TEXT,
-      input_tokens INTEGER, output_tokens INTEGER, reasoning_tokens INTEGER,
-      latency_s REAL, model TEXT, seed INTEGER, error TEXT, created_at TEXT NOT NULL,
-      PRIMARY KEY (benchmark, item, language, repeat),
-      FOREIGN KEY (benchmark, item, language) REFERENCES items
-    )
-    """,
-    f"PRAGMA application_id = {_APPLICATION_ID}",
-    f"PRAGMA user_version = {SCHEMA_VERSION}",
-)
-
-_PUT_ITEM = "INSERT INTO items VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING"
-_PUT_SHARED = "INSERT INTO shared VALUES (?, ?) ON CONFLICT DO NOTHING"
-_PUT_RESPONSE = """
-    INSERT INTO responses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-    ON CONFLICT (benchmark, item, language, repeat) DO UPDATE SET
-      text = excluded.text, reasoning = excluded.reasoning,
-      finish_reason = excluded.finish_reason, input_tokens = excluded.input_tokens,
-      output_tokens = excluded.output_tokens, reasoning_tokens = excluded.reasoning_tokens,
-      latency_s = excluded.latency_s, model = excluded.model, seed = excluded.seed,
-      error = excluded.error, created_at = excluded.created_at
-    WHERE responses.error IS NOT NULL
-      AND (excluded.error IS NULL OR excluded.created_at >= responses.created_at)
+_PUT_ITEM = """
+    INSERT INTO items
+      (benchmark, item, language, source_language, question, prompt, gold, grp, chance)
+    VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING
 """
-_ITEM_COLUMNS = (
-    "i.benchmark, i.item, i.language, i.source_language, i.question, i.prompt, i.gold, "
-    "i.grp, i.chance"
-)
-_RESPONSE_COLUMNS = (
-    "r.repeat, r.text, r.reasoning, r.finish_reason, r.input_tokens, r.output_tokens, "
-    "r.reasoning_tokens, r.latency_s, r.model, r.seed, r.error, r.created_at"
-)
+_PUT_SHARED = "INSERT INTO shared VALUES (?, ?) ON CONFLICT DO NOTHING"
 _ITEM_WIDTH = 9
-
-
-def now() -> str:
-    """Return the time as ISO 8601 in UTC with microseconds, which sorts as text."""
-    micros = time.time_ns() // 1000
-    return f"{_second(micros // 1_000_000)}.{micros % 1_000_000:06}+00:00"
-
-
-@lru_cache(maxsize=2)
-def _second(seconds: int) -> str:
-    """Return a whole second as text; every reply needs one and most share it."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +122,7 @@ class Store:
         self.path = Path(path)
         self.read_only = read_only
         self._items: list[tuple[object, ...]] = []
-        self._responses: list[tuple[object, ...]] = []
-        self._oldest = 0.0
+        self._waiting = Waiting()
         self._golds = GoldWriter()
         self._connection = self._connect()
 
@@ -189,7 +135,7 @@ class Store:
         with self._guard("open"):
             try:
                 connection = self._open_file()
-                self._check_schema(connection)
+                self._queries = QUERIES[self._checked(connection)]
             except BaseException:
                 if connection is not None:
                     connection.close()
@@ -199,7 +145,9 @@ class Store:
     def _open_file(self) -> sqlite3.Connection:
         uri = self.path.absolute().as_uri()
         if not self.read_only:
-            connection = sqlite3.connect(uri, uri=True, isolation_level=None)
+            connection = sqlite3.connect(
+                uri, uri=True, isolation_level=None, cached_statements=STATEMENTS
+            )
             connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
             connection.execute("PRAGMA journal_mode = WAL")
             # Safe against a kill at any moment; a power cut may take the last few replies, and
@@ -222,23 +170,25 @@ class Store:
         connection.execute(f"PRAGMA busy_timeout = {_BUSY_MS}")
         return connection
 
-    def _check_schema(self, connection: sqlite3.Connection) -> None:
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
+    def _checked(self, connection: sqlite3.Connection) -> int:
+        """Return the format of the file; a new file gets its tables, an old one is brought up."""
+        version = int(connection.execute("PRAGMA user_version").fetchone()[0])
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
         if not tables and not version and not application and not self.read_only:
-            connection.execute("BEGIN IMMEDIATE")
-            for statement in _SCHEMA:
-                connection.execute(statement)
-            connection.execute("COMMIT")
-            return
-        if application != _APPLICATION_ID:
+            create(connection)
+            return SCHEMA_VERSION
+        if application != APPLICATION_ID:
             raise RunError(f"{self.path}: an SQLite file, but not the replies of a hatscore run")
-        if version != SCHEMA_VERSION:
+        if version not in QUERIES:
             raise RunError(
-                f"{self.path}: written in format {version}, this hatscore reads format "
-                f"{SCHEMA_VERSION}; use the version of hatscore named in its run.json"
+                f"{self.path}: written in format {version}, this hatscore reads formats "
+                f"{min(QUERIES)} to {SCHEMA_VERSION}; use a newer hatscore"
             )
+        if version < SCHEMA_VERSION and not self.read_only:
+            upgrade(connection)
+            return SCHEMA_VERSION
+        return version
 
     def close(self) -> None:
         """Commit what is waiting and close the file."""
@@ -298,53 +248,51 @@ class Store:
         self.flush()
 
     def put(self, cell: Cell, repeat: int, completion: Completion, *, seed: int | None) -> None:
-        """Store one reply under its key; see the module for what replaces what.
+        """Store one reply that came alone; see :meth:`put_all`."""
+        self.put_all(cell, (repeat,), (completion,), seed=seed)
+
+    def put_all(
+        self,
+        cell: Cell,
+        repeats: Sequence[int],
+        completions: Sequence[Completion],
+        *,
+        seed: int | None,
+    ) -> None:
+        """Store the replies of one request under their keys; see the module for what replaces what.
 
         Parameters
         ----------
         cell
             Benchmark, item and language; the item was stored by :meth:`put_items`.
-        repeat
-            Number of the reply, from 0.
-        completion
-            The reply or the error.
+        repeats
+            Numbers of the replies, from 0 to 1,048,575.
+        completions
+            As many replies or errors.
         seed
-            Seed of the request that brought it.
+            Seed of the request that brought them.
+
+        Raises
+        ------
+        RunError
+            A number out of its range; on committing, an item that is not stored or a file that
+            cannot be written.
         """
-        if not self._responses:
-            self._oldest = time.monotonic()
-        reasoning, finish = completion.reasoning, completion.finish_reason
-        model, error = completion.model, completion.error
-        self._responses.append(
-            (
-                *cell,
-                repeat,
-                clean(completion.text),
-                None if reasoning is None else clean(reasoning),
-                None if finish is None else clean(finish),
-                completion.input_tokens,
-                completion.output_tokens,
-                completion.reasoning_tokens,
-                completion.latency_s,
-                None if model is None else clean(model),
-                seed,
-                None if error is None else clean(error),
-                now(),
-            )
-        )
-        if len(self._responses) >= _BATCH_ROWS:
+        waiting = self._waiting
+        waiting.add(cell, repeats, completions, seed)
+        if waiting.rows >= _BATCH_ROWS:
             self.flush()
         else:
             self.flush_if_due()
 
     def flush_if_due(self) -> None:
         """Commit when the oldest waiting row has waited for half a second."""
-        if self._responses and time.monotonic() - self._oldest >= _BATCH_SECONDS:
+        if self._waiting.rows and time.monotonic() - self._waiting.oldest >= _BATCH_SECONDS:
             self.flush()
 
     def flush(self) -> None:
         """Commit everything that waits, in one transaction; on an error it goes on waiting."""
-        if not self._items and not self._responses:
+        if not self._items and not self._waiting.rows:
             return
         with self._guard("write"):
             self._connection.execute("BEGIN IMMEDIATE")
@@ -352,15 +300,16 @@ class Store:
                 if self._items:
                     self._connection.executemany(_PUT_SHARED, self._golds.pending.items())
                     self._connection.executemany(_PUT_ITEM, self._items)
-                self._connection.executemany(_PUT_RESPONSE, self._responses)
+                self._waiting.write(self._connection)
                 self._connection.execute("COMMIT")
             except BaseException:
+                self._waiting.undo()
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
                 raise
         self._golds.taken()
         self._items.clear()
-        self._responses.clear()
+        self._waiting.clear()
 
     # -- reading -------------------------------------------------------------------------
 
@@ -369,13 +318,9 @@ class Store:
 
         Equal sets are one object, so that a finished run of many cells takes little memory.
         """
-        query = """
-            SELECT benchmark, item, language, group_concat(repeat) FROM responses
-            WHERE error IS NULL GROUP BY benchmark, item, language
-        """
         sets: dict[str, frozenset[int]] = {}
         found: dict[Cell, Collection[int]] = {}
-        for benchmark, item, language, repeats in self._query(query):
+        for benchmark, item, language, repeats in self._query(self._queries.good_repeats):
             held = sets.get(repeats)
             if held is None:
                 held = sets[repeats] = frozenset(map(int, repeats.split(",")))
@@ -385,47 +330,25 @@ class Store:
     def usage(self) -> Usage:
         """Return what the good replies have used.
 
-        Replies of one request share its latency, by which the prompt is counted once. Tokens
-        that the server did not tell are reckoned as :class:`Usage` says.
+        The prompt of a request is counted once. Tokens that the server did not tell are reckoned
+        as :class:`Usage` says.
         """
-        query = f"""
-            SELECT sum(replies), sum(input), sum(output), sum(unknown) FROM (
-              SELECT count(*) AS replies,
-                coalesce(max(r.input_tokens),
-                  (length(CAST(max(i.prompt) AS BLOB)) + 1) / {BYTES_PER_TOKEN}) AS input,
-                sum(coalesce(r.output_tokens,
-                  (length(CAST(r.text || coalesce(r.reasoning, '') AS BLOB)) + 1)
-                    / {BYTES_PER_TOKEN} + 1)) AS output,
-                sum(r.output_tokens IS NULL) AS unknown
-              FROM responses r JOIN items i USING (benchmark, item, language)
-              WHERE r.error IS NULL
-              GROUP BY r.benchmark, r.item, r.language, coalesce(r.latency_s, -1 - r.repeat)
-            )
-        """  # noqa: S608 - constants
-        for row in self._query(query):
+        for row in self._query(self._queries.usage):
             return Usage(*(value or 0 for value in row))
         return Usage()
 
     def counts(self) -> dict[Cell, int]:
         """Return the number of good replies of every stored item, 0 where there is none."""
-        query = """
-            SELECT i.benchmark, i.item, i.language, count(r.repeat) FROM items i
-            LEFT JOIN responses r ON r.benchmark = i.benchmark AND r.item = i.item
-              AND r.language = i.language AND r.error IS NULL
-            GROUP BY i.benchmark, i.item, i.language
-        """
-        return {Cell(*key): count for *key, count in self._query(query)}
+        return {Cell(*key): count for *key, count in self._query(self._queries.counts)}
 
     def models(self) -> tuple[str, ...]:
         """Return every model name that the server gave with a good reply, sorted."""
-        query = "SELECT DISTINCT model FROM responses WHERE error IS NULL AND model IS NOT NULL"
-        return tuple(sorted(name for (name,) in self._query(query)))
+        return tuple(sorted(name for (name,) in self._query(self._queries.models)))
 
     def items(self) -> Iterator[StoredItem]:
         """Yield every stored item, ordered by benchmark, item and language."""
         reader = GoldReader(self._shared)
-        query = f"SELECT {_ITEM_COLUMNS} FROM items i ORDER BY 1, 2, 3"  # noqa: S608 - constants
-        for row in self._query(query):
+        for row in self._query(self._queries.items):
             yield self._item(row, reader)
 
     def rows(self, benchmark: str | None = None) -> Iterator[tuple[StoredItem, StoredResponse]]:
@@ -440,14 +363,8 @@ class Store:
             Only this one; None yields all.
         """
         reader = GoldReader(self._shared)
-        query = (
-            f"SELECT {_ITEM_COLUMNS}, {_RESPONSE_COLUMNS} "  # noqa: S608 - constants
-            "FROM responses r JOIN items i USING (benchmark, item, language) "
-            "WHERE ?1 IS NULL OR r.benchmark = ?1 "
-            "ORDER BY r.benchmark, r.item, r.language, r.repeat"
-        )
         item: StoredItem | None = None
-        for row in self._query(query, (benchmark,)):
+        for row in self._query(self._queries.rows, (benchmark,)):
             if item is None or item.cell != row[:3]:
                 item = self._item(row[:_ITEM_WIDTH], reader)
             yield item, StoredResponse(*row[_ITEM_WIDTH:])

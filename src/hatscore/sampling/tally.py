@@ -145,6 +145,16 @@ def ending(completion: Completion) -> Ending:
     return end
 
 
+def _are_answered(texts: Sequence[str], finishes: Sequence[str | None]) -> bool:
+    """Whether :func:`ending` says so of every reply, from one look at all of them."""
+    return (
+        finishes.count(finishes[0]) == len(finishes)
+        and _without_text(finishes[0]) == "empty"
+        and all(texts)
+        and not any(map(str.isspace, texts))
+    )
+
+
 class Tally:
     """Counters of one start.
 
@@ -186,16 +196,24 @@ class Tally:
         ends = self._endings.get(language)
         if ends is None:
             ends = self._endings[language] = dict.fromkeys(ENDINGS, 0)
-        good = 0
-        for completion in completions:
-            ends[ending(completion)] += 1
-            if completion.error is not None:
-                self.last_error = completion.error
-                continue
-            good += 1
-            self._add("input_tokens", completion.input_tokens)
-            self._add("output_tokens", completion.output_tokens)
-            self._add("reasoning_tokens", completion.reasoning_tokens)
+        told = [completion for completion in completions if completion.error is None]
+        good = len(told)
+        if good < len(completions):
+            errors = [
+                completion.error for completion in completions if completion.error is not None
+            ]
+            ends["error"] += len(errors)
+            self.last_error = errors[-1]
+        if good:
+            texts, finishes, _, inputs, outputs, thoughts, _, _, _ = zip(*told, strict=True)
+            if _are_answered(texts, finishes):
+                ends["answered"] += good
+            else:
+                for completion in told:
+                    ends[ending(completion)] += 1
+            self._add("input_tokens", inputs)
+            self._add("output_tokens", outputs)
+            self._add("reasoning_tokens", thoughts)
         self.new += good
         self.errors += len(completions) - good
         self.failed_in_a_row = 0 if good else self.failed_in_a_row + 1
@@ -203,9 +221,9 @@ class Tally:
             self.most_per_request = max(self.most_per_request or 0, good)
             self.most_asked = max(self.most_asked, asked)
 
-    def _add(self, name: str, value: int | None) -> None:
-        if value is not None:
-            self._tokens[name] = self._tokens.get(name, 0) + value
+    def _add(self, name: str, values: Sequence[int | None]) -> None:
+        if values.count(None) < len(values):
+            self._tokens[name] = self._tokens.get(name, 0) + sum(filter(None, values))
 
     def progress(self, under_way: int = 0, level: int = 0) -> Progress:
         """Return how far this start is."""

@@ -16,7 +16,7 @@ import json
 import os
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -63,10 +63,10 @@ _SERVER_ERRORS = 500
 _JSON = {"Content-Type": "application/json"}
 # Not escaped: what is no Latin script would be sent at twice to three times its size.
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+_decode = json.JSONDecoder().decode
 
 
-@dataclass(frozen=True, slots=True)
-class _Answer:
+class _Answer(NamedTuple):
     """One HTTP answer; `data` is its JSON, or its text when it is none."""
 
     status: int
@@ -373,7 +373,7 @@ class OpenAIClient:
         text = raw.decode("utf-8", "replace")
         found: Any = text
         try:
-            found, is_json = json.loads(text), True
+            found, is_json = _decode(text), True
         except (ValueError, RecursionError):
             is_json = False
         return _Answer(
