@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from hatscore.grading.answer import Gold, NameMode
 
-__all__ = ["NameAnswer", "match_name", "read_name"]
+__all__ = ["NameAnswer", "accepted_names", "match_name", "read_name"]
 
 _LIST_ITEM = re.compile(r"\s*(?:[-*•·‣–]|\d{1,2}[.)])\s+\S")
 _SENTENCE_END = re.compile(r"(?<=[^\W\d_]{3})[.!?](?=\s)|[。！？।؟۔]")
@@ -175,13 +175,20 @@ def _answering(segment: str) -> str:
 def _known(gold: Gold, mode: NameMode) -> Mapping[str, str]:
     if mode not in ("lenient", "strict"):
         raise InputError(f"names must be 'lenient' or 'strict', got {mode!r}")
-    accepted = _accepted(gold, mode)
+    accepted = accepted_names(gold, mode)
     tags = (gold.language, gold.source_language, "en")
     others = tuple(_names_of(gold.others, tag) for tag in dict.fromkeys(tags))
     return _lookup(accepted, others)
 
 
-def _accepted(gold: Gold, mode: NameMode) -> tuple[str, ...]:
+def accepted_names(gold: Gold, mode: NameMode) -> tuple[str, ...]:
+    """Return the names that count as right for a gold; see :func:`match_name` for the modes.
+
+    Raises
+    ------
+    InputError
+        `mode` is strict and the gold has no name in its language.
+    """
     if not gold.names:
         return (gold.value,)
     own = _names_of(gold.names, gold.language)
