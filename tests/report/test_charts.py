@@ -6,6 +6,7 @@ import io
 import json
 import math
 import re
+import struct
 from itertools import combinations
 
 import numpy as np
@@ -20,6 +21,7 @@ from hatscore.errors import InputError, UnknownNameError
 from hatscore.report import charts
 from hatscore.report.charts_theme import COLOURS, SHAPES
 from hatscore.report.drawing import drawable, draws, file_name, save_chart, use_fonts
+from hatscore.report.fonts import letters_of
 from hatscore.report.rows import (
     MACRO_LABEL,
     ordered_labels,
@@ -607,6 +609,76 @@ def test_native_names_fall_back_where_the_font_lacks_their_letters(simulated):
         "zh": "zh · Chinese",
     }
     assert draws(MACRO_LABEL)
+
+
+def font(tables, *, start=0):
+    """A font of nothing but character maps: (platform, encoding, table)."""
+    head = 4 + 8 * len(tables)
+    places = [head + sum(len(t) for *_, t in tables[:i]) for i in range(len(tables))]
+    index = [struct.pack(">HHL", p, e, at) for (p, e, _), at in zip(tables, places, strict=True)]
+    cmap = struct.pack(">HH", 0, len(tables)) + b"".join(index) + b"".join(t for *_, t in tables)
+    at = start + 12 + 16
+    return (
+        struct.pack(">LHHHH", 0x10000, 1, 0, 0, 0)
+        + struct.pack(">4sLLL", b"cmap", 0, at, len(cmap))
+        + cmap
+    )
+
+
+def segments(*parts):
+    """Format 4; a part is (begin, end, shift) or (begin, end, glyphs)."""
+    parts = [*parts, (0xFFFF, 0xFFFF, 1)]
+    n, glyphs, offsets = len(parts), [], []
+    for i, (*_, how) in enumerate(parts):
+        offsets.append(2 * (n - i + len(glyphs)) if isinstance(how, list) else 0)
+        glyphs += how if isinstance(how, list) else []
+    shifts = [0 if isinstance(how, list) else how & 0xFFFF for *_, how in parts]
+    body = [
+        *(end for _, end, _ in parts),
+        0,
+        *(begin for begin, *_ in parts),
+        *shifts,
+        *offsets,
+        *glyphs,
+    ]
+    return struct.pack(f">7H{len(body)}H", 4, 14 + 2 * len(body), 0, 2 * n, 0, 0, 0, *body)
+
+
+def groups(*parts):
+    body = b"".join(struct.pack(">LLL", *part) for part in parts)
+    return struct.pack(">HHLLL", 12, 0, 16 + len(body), 0, len(parts)) + body
+
+
+def test_letters_are_those_with_a_glyph(tmp_path):
+    basic = segments((0x41, 0x43, 5), (0x3B1, 0x3B3, [7, 0, 9]), (0x500, 0x501, -0x500))
+    high = groups((0x1F600, 0x1F602, 40), (0x905, 0x906, 0))
+    path = tmp_path / "own.ttf"
+    path.write_bytes(font([(0, 3, basic), (3, 10, high), (1, 0, basic)]))
+    expected = {0x41, 0x42, 0x43, 0x3B1, 0x3B3, 0x501, 0x1F600, 0x1F601, 0x1F602, 0x906}
+    assert letters_of(path) == expected
+    both = struct.pack(">4sLLLL", b"ttcf", 0x10000, 2, 20, 0)
+    first = font([(3, 1, segments((0x41, 0x41, 5)))], start=20)
+    second = font([(3, 1, segments((0x5D0, 0x5EA, 5)))], start=20 + len(first))
+    both = both[:16] + struct.pack(">L", 20 + len(first)) + first + second
+    path.write_bytes(both)
+    assert letters_of(path) == {0x41, *range(0x5D0, 0x5EB)}
+    for broken in (b"", b"text that is no font at all", both[:60]):
+        path.write_bytes(broken)
+        with pytest.raises(InputError, match=r"own\.ttf is no TrueType or OpenType font"):
+            letters_of(path)
+
+
+def test_own_letters_bring_their_native_names(simulated):
+    rows = rows_of(simulated(languages=("zh", "ja")))
+    shown = {r["language"]: r["native_label"] for r in drawable(rows, frozenset(map(ord, "中文")))}
+    assert shown["zh"] == "zh · 中文"
+    assert shown["ja"] == "ja · Japanese"
+
+
+def test_a_file_of_fonts_that_is_none_is_refused(tmp_path):
+    (tmp_path / "a.ttf").write_text("no font", encoding="utf-8")
+    with pytest.raises(InputError, match=r"a\.ttf is no"):
+        use_fonts(tmp_path)
 
 
 def test_file_names_suit_every_file_system():

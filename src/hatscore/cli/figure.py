@@ -106,8 +106,7 @@ def command(name: str, paths: tuple[str, ...], **given: Any) -> None:
     if figure not in FIGURES and figure not in STUDIES:
         raise UnknownNameError("figure", name, {**FIGURES, **STUDIES})
     stem, formats = _target(given["output"], split_list(given["formats"]))
-    if given["fonts"] is not None:
-        use_fonts(given["fonts"])
+    letters = frozenset[int]() if given["fonts"] is None else use_fonts(given["fonts"])
     outcomes = _chosen(
         read_graded(paths, names=given["names"], count=given["count"], given=given), given["only"]
     )
@@ -117,7 +116,7 @@ def command(name: str, paths: tuple[str, ...], **given: Any) -> None:
         registry,
         given["confidence"],
         native=given["native_names"],
-        any_letter=given["fonts"] is not None,
+        letters=letters,
     )
     charts = list(_charts(figure, material))
     if stem is not None and len(charts) > 1:
@@ -134,13 +133,13 @@ def command(name: str, paths: tuple[str, ...], **given: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Material:
-    """What figures are drawn from; `any_letter` where fonts for native names are at hand."""
+    """What figures are drawn from; `letters` are those of the user's own fonts."""
 
     outcomes: Outcomes
     registry: Registry
     confidence: float
     native: bool
-    any_letter: bool
+    letters: frozenset[int]
 
 
 def _target(output: Path, formats: list[str]) -> tuple[Path | None, list[str]]:
@@ -262,6 +261,6 @@ def _parts(
     """Give the records of every chart, with the words that tell its file from the others."""
     from hatscore.report.drawing import drawable
 
-    rows = rows if material.any_letter else drawable(rows)
+    rows = drawable(rows, material.letters)
     for key in dict.fromkeys(tuple(r[f] for f in fields) for r in rows):
         yield "-".join(key), [r for r in rows if tuple(r[f] for f in fields) == key]

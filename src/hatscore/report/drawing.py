@@ -19,6 +19,7 @@ import vl_convert
 
 from hatscore.errors import InputError, UnknownNameError
 from hatscore.report.charts_theme import theme
+from hatscore.report.fonts import SUFFIXES, letters_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -103,41 +104,61 @@ def file_name(name: str, taken: set[str]) -> str:
     return candidate
 
 
-def use_fonts(directory: str | Path) -> None:
+def use_fonts(directory: str | Path) -> frozenset[int]:
     """Let charts use the fonts of a directory besides those of vl-convert and of the system.
+
+    Returns
+    -------
+    frozenset of int
+        Code points of the letters that these fonts have, for `drawable`.
 
     Raises
     ------
     InputError
-        No such directory, or no font in it.
+        No such directory, no font in it, or a file that is no font.
     """
     directory = Path(directory)
-    kinds = {".ttf", ".otf", ".ttc", ".otc"}
-    if not directory.is_dir() or not any(p.suffix.lower() in kinds for p in directory.iterdir()):
+    files = sorted(directory.iterdir()) if directory.is_dir() else []
+    fonts = [p for p in files if p.suffix.lower() in SUFFIXES]
+    if not fonts:
         raise InputError(
             f"{directory} holds no fonts: expected a directory with .ttf or .otf files"
         )
+    letters = frozenset[int]().union(*map(letters_of, fonts))
     vl_convert.register_font_directory(str(directory))
+    return letters
 
 
-def draws(text: str) -> bool:
-    """Whether the font that comes along has all letters of a text.
+def draws(text: str, letters: frozenset[int] = frozenset()) -> bool:
+    """Whether the font that comes along, or one with `letters`, has every letter of a text.
 
     Examples
     --------
     >>> draws("ru · русский"), draws("zh · 中文")
     (True, False)
     """
-    return all(ord(c) <= _COVERED or c in _PUNCTUATION for c in text)
+    return all(ord(c) <= _COVERED or c in _PUNCTUATION or ord(c) in letters for c in text)
 
 
-def drawable(rows: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return records whose native labels are English where the font lacks letters for them.
+def drawable(
+    rows: Iterable[Mapping[str, Any]], letters: frozenset[int] = frozenset()
+) -> list[dict[str, Any]]:
+    """Return records whose native labels are English where no font has letters for them.
 
     A page leaves this to the browser, which has more fonts; a file would show empty boxes.
+
+    Parameters
+    ----------
+    rows
+        Records with ``label`` and ``native_label``.
+    letters
+        Code points that fonts of the user's own have, from `use_fonts`.
     """
     return [
-        {**r, "native_label": r["native_label"] if draws(r["native_label"]) else r["label"]}
+        {
+            **r,
+            "native_label": r["native_label"] if draws(r["native_label"], letters) else r["label"],
+        }
         for r in rows
     ]
 
