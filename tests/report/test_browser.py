@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 from io import BytesIO
+from pathlib import Path
 
 import polars as pl
 import pytest
@@ -149,10 +150,12 @@ def test_filters_act_on_tables_and_charts(opened):
     assert "8 of 33 scores shown: 1 model, 4 languages, 2 benchmarks" in shown.inner_text()
     assert set(column(page, "#score-table", "model")) == {"alpha"}
     assert page.locator("#ranking-1 tbody tr:visible").count() == 1
-    assert page.locator("table.heat").first.locator("thead th:visible").count() == 4 + 2
+    assert page.locator("table.heat").first.locator("thead th:visible").count() == 4 + 1
     labels = page.locator("figure[data-chart=dots][data-benchmark=maths] svg").text_content()
     assert "sw · Swahili" in labels
     assert "ru · Russian" not in labels
+    # the mean is over all languages: it does not stand beside some of them
+    assert "mean over languages" not in labels
     choose(page, "benchmark", "facts")
     drawn(page)
     assert page.locator("figure[data-benchmark=maths]:visible").count() == 0
@@ -270,6 +273,20 @@ def test_names_from_outside_stay_text(opened):
     assert page.locator("img").count() == 0
 
 
+def test_a_chart_is_saved_as_it_is_shown(opened):
+    page = opened()
+    figure = page.locator("figure[data-chart=dots][data-benchmark=maths]")
+    with page.expect_download() as got:
+        figure.get_by_role("button", name="Save SVG").click()
+    text = Path(got.value.path()).read_text(encoding="utf-8")
+    assert got.value.suggested_filename == "dots-maths.svg"
+    assert text.startswith("<svg")
+    assert "sw · Swahili" in text
+    with page.expect_download() as got:
+        figure.get_by_role("button", name="Save PNG").click()
+    assert Path(got.value.path()).read_bytes().startswith(b"\x89PNG")
+
+
 def test_all_is_reached_by_key(opened):
     page = opened(settle=False)
     page.keyboard.press("Tab")
@@ -290,7 +307,7 @@ def test_all_is_reached_by_key(opened):
 
 def test_without_scripts_the_numbers_are_there(opened):
     page = opened(settle=False, java_script_enabled=False)
-    assert page.locator("noscript").is_visible()
+    assert page.locator("noscript").first.is_visible()
     assert not page.locator("#filters").is_visible()
     assert page.locator("#ranking-1 tbody tr").count() == 3
     assert page.locator("#score-table tbody tr").count() == 33

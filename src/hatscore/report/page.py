@@ -15,6 +15,7 @@ from hatscore.errors import InputError, InsufficientData
 from hatscore.report import page_charts, page_tables, page_words
 from hatscore.report.blocks import CURVED_P, by_block, profile_notes
 from hatscore.report.health import SHORT_PERCENT, UNPARSED_PERCENT, alarms, status_shares
+from hatscore.report.items import tidy, write_items
 from hatscore.report.page_embed import as_data, policy, scripts, style
 from hatscore.report.page_studies import study_parts
 from hatscore.report.rows import packed, score_rows, sources_of
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hatscore.outcomes import Outcomes
+    from hatscore.report.items import Records
     from hatscore.scoring import Measurement
     from hatscore.studies.result import Analysis
 
@@ -71,12 +73,14 @@ def write_report(
     facts: Mapping[str, Mapping[str, Any]] | None = None,
     studies: Sequence[Analysis] = (),
     formats: Sequence[str] = ("png",),
+    items: Records | None = None,
 ) -> Path:
     """Write ``index.html`` and beside it the charts as files.
 
     The page stands alone: data, styles, scripts and the charting library are inside it, and its
-    content security policy forbids to load anything. Every file is written beside its place and
-    then moved there, the page last, so that a reader finds the old report or the new one.
+    content security policy forbids to load anything (but `items`, where they are many). Every
+    file is written beside its place and then moved there, the page last, so that a reader finds
+    the old report or the new one.
 
     Parameters
     ----------
@@ -95,6 +99,9 @@ def write_report(
         Analyses to show, in their order.
     formats
         Of the files beside the page, some of `drawing.FORMATS`; empty for none.
+    items
+        The items behind the scores (`hatscore.readers.items.Items`), to be opened from a score;
+        few stand in the page, many in a folder ``items`` beside it.
 
     Returns
     -------
@@ -150,20 +157,24 @@ def write_report(
         "specs": specs,
     }
     code, css = scripts(), style()
+    directory.mkdir(parents=True, exist_ok=True)
+    held = None if items is None else write_items(items, outcomes, directory)
+    many = len({r["model"] for r in rows}) > 1
     scores = page_tables.scores_table(rows, columns, level)
     statuses = page_tables.status_table(shares, status_columns)
     notices = alarms(outcomes)
     page = _environment().get_template("page.html.j2").render(
         title=page_words.title(found),
-        policy=policy([css], code),
+        policy=policy([css], code, chunks=held is not None and held.build != ""),
         style=css,
         scripts=code,
         payload=as_data(payload),
-        sections=[s for s in _SECTIONS if s[0] != "studies" or studies],
+        items=held,
+        sections=_sections(many=many, studies=bool(studies)),
         filters=page_charts.filters(rows),
         benchmarks=_benchmarks(found, rows, ranks, level),
         models=list(dict.fromkeys(r["model"] for r in rows)),
-        many=len({r["model"] for r in rows}) > 1,
+        many=many,
         most=page_charts.MOST,
         summaries=[page_words.summary(part) for part in by_block(found).values()],
         scores=scores,
@@ -184,9 +195,17 @@ def write_report(
         bibtex=_BIBTEX % __version__,
         version=__version__,
     )  # fmt: skip
-    directory.mkdir(parents=True, exist_ok=True)
     page_charts.draw(rows, ranks, profiles, directory, formats)
-    return _write(directory / "index.html", page)
+    written = _write(directory / "index.html", page)
+    tidy(directory, held)
+    return written
+
+
+def _sections(*, many: bool, studies: bool) -> list[tuple[str, str]]:
+    """Return the sections that the page has: one model is not ranked, and has no map."""
+    left_out = {"map": not many, "studies": not studies}
+    names = {} if many else {"ranking": "Mean over languages"}
+    return [(id_, names.get(id_, name)) for id_, name in _SECTIONS if not left_out.get(id_)]
 
 
 def _benchmarks(

@@ -91,10 +91,9 @@ def filters(rows: Rows) -> list[dict[str, Any]]:
     found = []
     for field, name in _NAMES.items():
         text = "label" if field == "language" else field
+        # the script writes what is not known as JSON does
         options = {
-            str(r[field]).replace("None", "null") if r[field] is None else str(r[field]): str(
-                r[text] if r[field] is not None else "unknown"
-            )
+            "null" if r[field] is None else r[field]: r[text] or "unknown"
             for r in rows
             if not r["macro"]
         }

@@ -27,6 +27,7 @@ __all__ = [
     "Column",
     "Line",
     "Table",
+    "described",
     "frame_table",
     "heat",
     "ranking_table",

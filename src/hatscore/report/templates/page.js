@@ -91,6 +91,7 @@ hatscore.start = () => {
 
   const apply = (state) => {
     const passes = (row) => hatscore.passes(row, state);
+    const narrowed = state.language !== undefined || state.script !== undefined;
     const shown = rows.filter(passes);
     const single = shown.filter((row) => !row.macro);
     const total = rows.filter((row) => !row.macro).length;
@@ -113,9 +114,10 @@ hatscore.start = () => {
       for (const line of table.rows) {
         if (line.dataset.model !== undefined) line.hidden = !models.has(line.dataset.model);
         [...line.cells].forEach((cell, i) => { if (codes[i]) cell.hidden = !languages.has(codes[i]); });
+        line.lastElementChild.hidden = narrowed;
       }
     }
-    last = { passes, profile: profile() };
+    last = { passes, narrowed, profile: profile() };
     charts.refresh(last);
   };
 

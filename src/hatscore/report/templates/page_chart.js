@@ -129,12 +129,15 @@ hatscore.charts = (data, rows, statuses) => {
     };
     visit(spec);
   };
+  // a mean over all languages must not stand beside a choice of them as if it were theirs
+  const ALL = "The mean is over all languages, whatever the filter.";
+  const chosen = (part, state) => state.narrowed ? part.filter((row) => !row.macro) : part;
   const builders = {
     dots(figure, state, room) {
       const part = rows.filter((row) => row.benchmark === figure.dataset.benchmark && state.passes(row));
       const order = data.order[figure.dataset.benchmark].filter((name) => part.some((row) => row.model === name));
       const models = order.slice(0, hatscore.most);
-      const shown = part.filter((row) => models.includes(row.model));
+      const shown = chosen(part.filter((row) => models.includes(row.model)), state);
       const labels = hatscore.orderedLabels(shown);
       if (!models.length || !labels.length) return null;
       const spec = hatscore.tailor(copy("dots"), { model: models }, room - 6.4 * Math.max(...labels.map((x) => x.length)), looks());
@@ -164,7 +167,7 @@ hatscore.charts = (data, rows, statuses) => {
         const x = layer.encoding?.x;
         if (x && x.value > old) x.value += width - old;
       }
-      return { spec, name: "ranks", rows: shown };
+      return { spec, name: "ranks", rows: shown, extra: state.narrowed ? ALL : "" };
     },
     metrics(figure, state, room) {
       const part = rows.filter((row) => row.benchmark === figure.dataset.benchmark && state.passes(row));
@@ -174,16 +177,17 @@ hatscore.charts = (data, rows, statuses) => {
       const spec = hatscore.tailor(
         copy(few ? "languages" : "models"), { model: order, family: families(part) }, room, looks(),
       );
-      const labels = few ? hatscore.orderedLabels(part) : order;
+      const shown = few ? chosen(part, state) : part.filter((row) => row.macro);
+      const labels = few ? hatscore.orderedLabels(shown) : order;
+      if (!labels.length) return null;
       hatscore.parameter(spec, few ? "languages" : "models", labels);
       const width = within(84, (room - 8 - Math.min(200, 6.4 * Math.max(...labels.map((x) => x.length)))) / 4 - 13, 210);
-      const shown = few ? part : part.filter((row) => row.macro);
       for (const panel of spec.hconcat) {
         hatscore.retarget(panel, shown, panelKey(panel));
         panel.width = width;
         if (few) panel.height = { step: Math.max(16, 6 * order.length + 6), for: "position" };
       }
-      return { spec, name: "scores", rows: shown };
+      return { spec, name: "scores", rows: shown, extra: !few && state.narrowed ? ALL : "" };
     },
     profiles(figure, state, room) {
       const wanted = data.profiles.filter((row) => row.benchmark === state.profile.benchmark && row.model === state.profile.model);
