@@ -609,6 +609,8 @@ def test_native_names_fall_back_where_the_font_lacks_their_letters(simulated):
         "zh": "zh · Chinese",
     }
     assert draws(MACRO_LABEL)
+    assert not draws("kk · қазақ тілі")  # Cyrillic, but beyond what every edition of the font has
+    assert not draws("ee · Eʋegbe")
 
 
 def font(tables, *, start=0):

@@ -31,10 +31,12 @@ __all__ = ["DPI", "FORMATS", "drawable", "draws", "file_name", "save_chart", "us
 FORMATS = ("pdf", "png", "svg")
 DPI = 150
 _VEGA_LITE = "6.4"
-# the font that vl-convert carries has the letters of Latin, Greek and Cyrillic up to here, but
-# none of the Latin ones that only Vietnamese and African orthographies need
-_COVERED = 0x52F
-_PUNCTUATION = frozenset("\u2018\u2019\u2013\u2026\u00b7")
+# Microsoft's WGL4 set of letters. The font that vl-convert carries has more, but an older edition
+# of it on a system goes before it and has these
+_COVERED = re.compile(
+    r"[ -~\u00a0-\u017f\u0192\u01fa-\u01ff\u0218-\u021b\u0384-\u03ce\u0400-\u045f\u0490\u0491"
+    r"\u2013\u2018\u2019\u2026]"
+)
 
 
 def save_chart(
@@ -137,7 +139,7 @@ def draws(text: str, letters: frozenset[int] = frozenset()) -> bool:
     >>> draws("ru · русский"), draws("zh · 中文")
     (True, False)
     """
-    return all(ord(c) <= _COVERED or c in _PUNCTUATION or ord(c) in letters for c in text)
+    return all(_COVERED.match(c) or ord(c) in letters for c in text)
 
 
 def drawable(
