@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["as_data", "policy", "scripts", "style"]
 
 _TEMPLATES = "hatscore.report"
-_PARTS = ("page_table.js", "page_filter.js", "page_chart.js", "page.js")
+_PARTS = ("page_table.js", "page_filter.js", "page_chart.js", "items.js", "page.js")
 # signs that could end a script element or begin another, and the two line ends of JavaScript
 # that JSON does not escape
 _ESCAPES = {ord(sign): f"\\u{ord(sign):04x}" for sign in "<>&\u2028\u2029"}
@@ -51,7 +51,7 @@ def as_data(value: Any) -> Markup:
 
 def style() -> Markup:
     """Return the style sheet of the page."""
-    return _own("page.css")
+    return Markup("\n").join(map(_own, ("page.css", "items.css")))
 
 
 @cache
@@ -67,7 +67,7 @@ def scripts() -> tuple[Markup, ...]:
     return library, Markup("\n").join(_own(part) for part in _PARTS)
 
 
-def policy(styles: Iterable[str], code: Iterable[str]) -> str:
+def policy(styles: Iterable[str], code: Iterable[str], *, chunks: bool = False) -> str:
     """Return the content security policy under which exactly these texts may act.
 
     Everything else is forbidden: other scripts, attributes that run, ``eval``, styles, and every
@@ -78,14 +78,18 @@ def policy(styles: Iterable[str], code: Iterable[str]) -> str:
     ----------
     styles, code
         Contents of the style and script elements, to the letter.
+    chunks
+        Whether `code` may load further scripts: the chunks of items beside the page. A script
+        that markup asks for stays forbidden.
     """
+    more = " 'strict-dynamic'" if chunks else ""
     return "; ".join(
         [
             "default-src 'none'",
             "base-uri 'none'",
             "form-action 'none'",
             "style-src " + " ".join(map(_hash, styles)),
-            "script-src " + " ".join(map(_hash, code)),
+            "script-src " + " ".join(map(_hash, code)) + more,
             "img-src data:",
         ]
     )
