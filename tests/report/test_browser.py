@@ -312,6 +312,17 @@ def test_without_scripts_the_numbers_are_there(opened):
     assert page.locator("#ranking-1 tbody tr").count() == 3
     assert page.locator("#score-table tbody tr").count() == 33
     assert page.locator("figure:visible").count() == 0
+    # and they are the same that the script writes, sign by sign
+    with_script = opened(settle=False)
+    with_script.locator("html[data-ready=yes]").wait_for(state="attached")
+    for table in ("#score-table", "#status-table"):
+        rows = f"{table} tbody tr"
+        static, drawn_rows = (
+            [" ".join(x.split()) for x in p.locator(rows).all_inner_texts()]
+            for p in (page, with_script)
+        )
+        assert static[: len(drawn_rows)] == drawn_rows
+        assert len(drawn_rows) >= 30
 
 
 def test_cells_open_their_items_where_there_are_some(opened):

@@ -11,13 +11,18 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import hatscore.report
 from hatscore import Outcomes
 from hatscore.errors import InputError, InsufficientData
 from hatscore.report import alarms, write_report
+from hatscore.report.page_embed import as_data
 from hatscore.report.page_tables import STATIC_ROWS
+from hatscore.report.page_words import disagreement, overview
 from hatscore.report.rows import unpacked
+from hatscore.report.rows_rank import rank_rows
 from hatscore.report.text import interval, number, with_interval
 from hatscore.scoring import measurements
 from hatscore.studies.result import Analysis, Figure, Finding
@@ -170,6 +175,65 @@ def test_numbers_are_those_of_measure(simulated, page_of):
             assert held[m.model, m.language][name] == pytest.approx(e.value, abs=1e-5)
             assert held[m.model, m.language][f"{name}_low"] == pytest.approx(e.low, abs=1e-5)
         assert number(m.scores["hat"].reliability) in row
+
+
+@given(st.recursive(st.text() | st.none() | st.integers(), lambda x: st.lists(x, max_size=3)))
+@settings(derandomize=True, deadline=None, max_examples=60)
+def test_embedded_data_hold_no_markup_and_lose_nothing(value):
+    text = str(as_data(value))
+    assert not set(text) & set("<>&\u2028\u2029")
+    assert json.loads(text) == value
+
+
+def test_embedded_data_are_json():
+    with pytest.raises(ValueError, match="JSON"):
+        as_data(float("nan"))
+
+
+def test_the_overview_names_leaders_and_languages(simulate_outcomes):
+    first = simulate_outcomes(("good",), items=200).frame
+    weak = first.with_columns(
+        model=pl.lit("weak"),
+        k=pl.when(pl.col("language") == "en").then(pl.col("k")).otherwise(pl.col("k") // 3),
+    )
+    found = measurements(Outcomes.from_frame(pl.concat([first, weak])))
+    text = overview(found, rank_rows(found))
+    macro = {m.model: m.scores["hat"] for m in found if m.language == "macro"}
+    assert text.startswith(f"good has the highest mean HAT: {with_interval(macro['good'])}.")
+    assert f"weak has the lowest: {with_interval(macro['weak'])}." in text
+    assert "shares rank 1" not in text
+    assert "most survives in German" in text
+    assert "least in Swahili" in text
+    same = measurements(
+        Outcomes.from_frame(pl.concat([first, first.with_columns(model=pl.lit("twin"))]))
+    )
+    assert "No model is shown to be better than any other." in overview(same, rank_rows(same))
+
+
+def test_disagreement_names_the_model_that_moves_most(simulate_outcomes):
+    # transfers most and knows least: first by HAT, last by accuracy
+    frames = [
+        simulate_outcomes((name,), dict.fromkeys(("de", "fr")), items=150, source=source).frame
+        for name, source in (("able", (8.0, 2.0)), ("middling", (5.0, 3.0)), ("weak", (1.5, 6.0)))
+    ]
+    keep = {"able": 2, "middling": 4, "weak": 10}
+    frame = pl.concat(frames).with_columns(
+        k=pl.when(pl.col("language") == "en")
+        .then(pl.col("k"))
+        .otherwise(pl.col("k") * pl.col("model").replace_strict(keep) // 10)
+    )
+    found = measurements(Outcomes.from_frame(frame))
+    ranks = rank_rows(found)
+    order = [r["model"] for r in ranks]
+    accuracy = {m.model: m.scores["target_accuracy"].value for m in found if m.language == "macro"}
+    by_accuracy = sorted(order, key=lambda x: -accuracy[x])
+    moved = max(order, key=lambda x: abs(order.index(x) - by_accuracy.index(x)))
+    text = disagreement(found, ranks)
+    assert order[0] == "weak"
+    assert order != by_accuracy
+    assert f"differ most for {moved}: number {order.index(moved) + 1} of 3 by HAT" in text
+    assert f"number {by_accuracy.index(moved) + 1} by target accuracy" in text
+    assert disagreement(found, ranks[:2]) == ""
 
 
 def test_long_tables_are_cut_and_the_data_are_not(simulated, page_of):
@@ -345,3 +409,23 @@ def test_the_command_takes_formats_facts_and_studies(simulate_outcomes, tmp_path
     rows = unpacked(embedded(page)["scores"])
     assert {r["family"] for r in rows} == {"Gemma 3"}
     assert {r["params"] for r in rows} != {None}
+
+
+def test_the_method_section_names_plan_prompts_and_judges(tmp_path):
+    from hatscore.cli.context import run_context
+    from hatscore.judging import VERDICTS_NAME, ReplyKey, Verdict, VerdictStore
+    from hatscore.sampling import BenchmarkPlan, Run, RunConfig, SamplingParams
+
+    plan = BenchmarkPlan("free", "1", ("en", "de"), "en", 5)
+    config = RunConfig(
+        "m", "openai-api", "m", "chat", "native", SamplingParams(temperature=0.5), (plan,)
+    )
+    Run.create_or_resume(tmp_path / "run", config).close()
+    verdict = Verdict("s", 1, "YES", None, None, None, "judge-2026", "1", "2026-01-01T00:00:00Z")
+    with VerdictStore(tmp_path / "run" / VERDICTS_NAME) as store:
+        store.put("strict", [ReplyKey("free", "1", "de", 0)], verdict)
+    (section,) = run_context([str(tmp_path / "run")]).values()
+    assert section["Prompts"] == "chat mode, native prompts"
+    assert "temperature 0.5" in section["Sampling parameters sent"]
+    assert "5 replies per item and language" in " ".join(section.values())
+    assert section["Judge strict"] == "answered by judge-2026"
