@@ -26,7 +26,18 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),  # what inspect and its SDKs warn of is not ours
 ]
 ROOT = Path(__file__).parents[1]
-COUNTS = ["item", "language", "n", "k", "empty", "refused", "unparsed", "error", "judge_unparsed"]
+COUNTS = [
+    "item",
+    "language",
+    "n",
+    "k",
+    "empty",
+    "truncated",
+    "refused",
+    "unparsed",
+    "error",
+    "judge_unparsed",
+]
 TOKENS = ["input_tokens", "output_tokens"]
 
 
@@ -356,9 +367,7 @@ def test_a_log_counts_as_a_run_of_the_same_replies(name, choices, tmp_path):
     assert log.status == "success"
     directory = sample_here(recipe, tmp_path / "run", Speaker(golds_of(task)), 9)
     ours = hatscore.read(directory)
-    theirs = hatscore.read(
-        tmp_path / "logs", map={"group": "metadata.group", "chance": "metadata.chance"}
-    )
+    theirs = hatscore.read(tmp_path / "logs")
     keys = [*COUNTS, *TOKENS, "source_language", "group", "chance"]
     expected = ours.frame.select(keys).sort("item", "language")
     assert theirs.frame.select(keys).sort("item", "language").equals(expected)

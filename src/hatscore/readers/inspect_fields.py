@@ -131,6 +131,10 @@ class Places:
             said = _first("metadata", metadata, keys) or _first("task_args", log.args, keys)
             if column not in found and said is not None:
                 found[column] = said
+        if _has(metadata, "benchmark_version"):  # a task of ours
+            for column in ("group", "chance"):
+                if _has(metadata, column):
+                    found.setdefault(column, Place("metadata", column))
         if "item" not in found:
             found["item"] = _first("metadata", metadata, _ITEM_KEYS) or Place("id")
         if "language" not in found and not by_task:

@@ -18,6 +18,11 @@ _REASONS = {
     "no_response": "empty",
 }
 _GRADER = frozenset({"grader_failed", "scoring_failed"})
+# how our own scorer says that a reply ended, by whether it has a score
+_OURS = {
+    False: frozenset({"wrong", "unparsed", "empty", "truncated", "refused"}),
+    True: frozenset({"error", "judge_unparsed"}),
+}
 _MOST = 1 << 53  # counts beyond are no counts, and no floats hold them
 _CUT = frozenset({"max_tokens", "model_length"})
 
@@ -124,6 +129,10 @@ def judge(
     got = credit(value, scorer, where)
     if got > 0:
         return Reply("correct" if got == 1 else "wrong", got, *tokens, text)
+    own = _inner(score, "metadata", "status")
+    ours = isinstance(own, str) and _inner(sample, "metadata", "benchmark_version")
+    if ours and own in _OURS[math.isnan(got)]:
+        return Reply(str(own), 0.0, *tokens, text)
     if reason in _GRADER or math.isnan(got):  # no verdict, unless the fault is the model's
         ended = _REASONS.get(str(reason), "judge_unparsed")
     elif cut:  # before the reason: nothing was written because nothing could be
