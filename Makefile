@@ -1,7 +1,6 @@
 # Everything happens inside this clone: a virtual environment in .venv and pip's own cache.
 PYTHON ?= python3
 PY := .venv/bin/python
-export MPLCONFIGDIR := .venv/matplotlib
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PIP := $(PY) -m pip install --quiet --constraint constraints.txt
 
