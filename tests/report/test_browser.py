@@ -335,8 +335,33 @@ def test_cells_open_their_items_where_there_are_some(opened):
             document.querySelector('#reset').click();
         }"""
     )
-    cell = page.locator("#score-table button.cell").first
-    cell.wait_for()
-    cell.press("Enter")
-    wanted = [cell.get_attribute(f"data-{x}") for x in ("model", "benchmark", "language")]
-    assert page.title() == " / ".join(wanted)
+    for cell in (
+        page.locator("#score-table button.cell").nth(2),
+        page.locator("table.heat button.cell").nth(4),
+    ):
+        cell.press("Enter")
+        wanted = [cell.get_attribute(f"data-{x}") for x in ("model", "benchmark", "language")]
+        assert page.title() == " / ".join(wanted)
+    drawn(page)
+    dot = page.locator("figure[data-chart=dots] svg path[data-language]").last
+    dot.click(force=True)
+    assert page.title().split(" / ")[2] in LANGUAGES
+
+
+def test_a_cell_leads_to_its_profile_where_there_are_no_items(opened):
+    page = opened()
+    page.locator("table.heat").first.locator("button.cell[tabindex='0']").focus()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    there = page.evaluate("({...document.activeElement.dataset})")
+    page.keyboard.press("Enter")
+    drawn(page)
+    assert page.locator("#profile-model").input_value() == there["model"]
+    assert page.locator("#profile-benchmark").input_value() == there["benchmark"]
+    assert page.locator("#profile-language").input_value() == there["language"]
+    assert page.evaluate("document.activeElement.id") == "profile-language"
+    # one cell of a map is in the order of Tab, also when a filter hides it
+    choose(page, "language", there["language"])
+    reached = page.locator("table.heat").first.locator("button.cell[tabindex='0']")
+    assert reached.count() == 1
+    assert reached.get_attribute("data-language") == there["language"]

@@ -315,7 +315,7 @@ def status_columns(rows: Sequence[Mapping[str, Any]]) -> tuple[Column, ...]:
 def status_table(rows: Sequence[Mapping[str, Any]], columns: tuple[Column, ...]) -> Table:
     """Lay out how replies ended."""
     return Table(
-        "How replies ended",
+        "Table of how replies ended",
         "Share of all replies, and mean tokens per reply, by language.",
         columns,
         tuple(_line(r, columns) for r in rows[:STATIC_ROWS]),

@@ -44,7 +44,7 @@ hatscore.start = () => {
         const row = at.get(JSON.stringify([line.dataset.model, benchmark, codes[i]]));
         if (!row) return;
         cell.title = `${row.model}, ${row.label}: ${hatscore.number(row.hat)} ${hatscore.interval(row, "hat")}`;
-        if (hatscore.hasItems && row.hat !== null) {
+        if (row.hat !== null) {
           const text = cell.textContent;
           const button = hatscore.cellButton(row, [text]);
           button.setAttribute("aria-label", `${row.model}, ${row.english}: HAT ${text}`);
@@ -142,6 +142,8 @@ hatscore.start = () => {
     choose.model.value = model;
     profileLanguages(language);
     chosenProfile();
+    document.getElementById("profiles").scrollIntoView();
+    choose.language.focus({ preventScroll: true });
   };
 
   const restyle = () => { themed(); charts.refresh(last); };

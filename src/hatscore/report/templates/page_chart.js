@@ -241,7 +241,6 @@ hatscore.charts = (data, rows, statuses) => {
   };
 
   const mark = (figure, view) => {
-    if (!hatscore.hasItems) return;
     for (const node of figure.querySelectorAll("svg path, svg text")) {
       const datum = node.__data__?.datum;
       if (!datum?.language || datum.macro) continue;
@@ -249,7 +248,7 @@ hatscore.charts = (data, rows, statuses) => {
     }
     view.addEventListener("click", (event, item) => {
       const datum = item?.datum;
-      if (datum?.language && !datum.macro) hatscore.openCell(datum.model, datum.benchmark, datum.language);
+      if (datum?.language && datum.model && !datum.macro) hatscore.activate(datum);
     });
   };
 

@@ -139,7 +139,7 @@ hatscore.recordTable = (table, columns, options = {}) => {
     const parts = [text];
     const interval = column.kind === "score" || main ? hatscore.interval(row, column.key) : "";
     if (interval) parts.push(" ", hatscore.element("span", { class: "ci" }, interval));
-    if (main && hatscore.hasItems && !row.macro) {
+    if (main && row.hat !== null && !row.macro) {
       made.append(hatscore.cellButton(row, parts));
     } else {
       made.append(...parts);
@@ -188,9 +188,15 @@ hatscore.cellButton = (row, parts) => {
     "data-model": row.model,
     "data-benchmark": row.benchmark,
     "data-language": row.language,
-    title: "Show the items behind this score",
+    title: hatscore.hasItems ? "Show the items behind this score" : "Show the profile behind this score",
   });
   button.append(...parts);
-  button.addEventListener("click", () => hatscore.openCell(row.model, row.benchmark, row.language));
+  button.addEventListener("click", () => hatscore.activate(row));
   return button;
+};
+
+// What lies behind a cell: its items where the page has them, else its profile.
+hatscore.activate = (row) => {
+  if (hatscore.hasItems) hatscore.openCell(row.model, row.benchmark, row.language);
+  else hatscore.showProfile(row.model, row.benchmark, row.language);
 };
