@@ -11,7 +11,7 @@ from hatscore.cli.complete import complete_languages, complete_readers
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["grading_options", "interval_options", "reader_options", "split_list"]
+__all__ = ["grading_options", "interval_options", "items_option", "reader_options", "split_list"]
 
 
 def split_list(values: tuple[str, ...]) -> list[str]:
@@ -105,4 +105,15 @@ def interval_options(function: Callable[..., Any]) -> Callable[..., Any]:
         default=0.95,
         show_default=True,
         help="Level of the intervals.",
+    )(function)
+
+
+def items_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add whether the items behind the scores come with a page: all, none, or what is bounded."""
+    return click.option(
+        "--items/--no-items",
+        "items",
+        default=None,
+        help="Keep all items and replies with the page, to be opened from a score, or none. "
+        "Default: all, of very large runs a sample.",
     )(function)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
 from hatscore.errors import InputError
@@ -13,8 +15,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hatscore.outcomes import Outcomes
+    from hatscore.readers.items import Items
 
-__all__ = ["OPTIONS", "read_graded"]
+__all__ = ["MOST_REPLIES", "OPTIONS", "items_behind", "read_graded"]
+
+MOST_REPLIES = 200_000
+"""Of more replies a page shows a sample, unless all are asked for."""
 
 _FIELD = re.compile(r"([a-z_]+)=(.*)", re.DOTALL)
 OPTIONS = (
@@ -72,6 +78,67 @@ def read_graded(
             f"so nothing can be scored{''.join(f'; {note}' for note in outcomes.notes)}"
         )
     return outcomes
+
+
+def items_behind(
+    paths: Sequence[str | Path],
+    outcomes: Outcomes,
+    *,
+    names: str,
+    count: str,
+    given: Mapping[str, Any] | None = None,
+    wanted: bool | None = None,
+) -> Items | None:
+    """Return the items behind what `read_graded` has read, for the page.
+
+    Parameters
+    ----------
+    paths, names, count, given
+        As for `read_graded`.
+    outcomes
+        What it returned.
+    wanted
+        True for all items, False for none; None for all of at most `MOST_REPLIES` replies, and
+        beyond that for a sample of items, the same in all languages and of all models.
+
+    Raises
+    ------
+    InputError, ReaderError
+        While iterating, as `read_graded`.
+    """
+    from hatscore.readers.items import Items
+
+    if wanted is False:
+        return None
+    chosen = given or {}
+    replies = int(outcomes.frame.select("n", "error", "judge_unparsed").sum_horizontal().sum())
+    keep, remarks = None, []
+    if wanted is None and replies > MOST_REPLIES:
+        share = MOST_REPLIES / replies
+        keep = _Sample(share)
+        remarks.append(
+            f"A random sample of {share:.0%} of the items is kept with this page; "
+            "`hatscore report --items` keeps them all."
+        )
+    return Items(
+        paths,
+        format=chosen.get("reader") or "auto",
+        options=_asked(chosen),
+        defaults={"names": names, "count": count},
+        keep=keep,
+        remarks=remarks,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """Keeps a share of items, by a hash of their names: the same items wherever they are."""
+
+    share: float
+
+    def __call__(self, benchmark: str, item: str) -> bool:
+        digest = blake2b(f"{benchmark}\0{item}".encode("utf-8", "replace"), digest_size=8).digest()
+        return int.from_bytes(digest) < self.share * 2**64
 
 
 def _asked(given: Mapping[str, Any]) -> dict[str, Any]:

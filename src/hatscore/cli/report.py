@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hatscore.cli.models import registry_option
-from hatscore.cli.options import grading_options, interval_options, reader_options, split_list
+from hatscore.cli.options import (
+    grading_options,
+    interval_options,
+    items_option,
+    reader_options,
+    split_list,
+)
 
 if TYPE_CHECKING:
     from hatscore.models import Registry
@@ -39,6 +45,7 @@ __all__ = ["command"]
 @click.option(
     "--study", is_flag=True, help="Add what drives transfer across models, as `hatscore study`."
 )
+@items_option
 @registry_option
 @grading_options
 @interval_options
@@ -54,16 +61,17 @@ def command(
     """Write one page that needs no other: summary, ranking, charts, tables, method.
 
     PATH is a directory written by `hatscore run`, a Parquet file of outcomes, or logs and tables
-    of others. The page filters and sorts in any browser, from disk, and loads nothing.
+    of others. The page filters and sorts in any browser, from disk, without a network. A score
+    opens its items and replies; many of them lie in a folder beside the page, so hand both on.
     """
     from hatscore.cli.context import run_context
     from hatscore.cli.facts import facts_of
-    from hatscore.cli.reading import read_graded
+    from hatscore.cli.reading import items_behind, read_graded
     from hatscore.models import load_models
     from hatscore.report import write_report
 
     figures = [name for name in split_list(given.pop("figures")) if name != "none"]
-    study, files = given.pop("study"), given.pop("model_files")
+    study, files, items = (given.pop(name) for name in ("study", "model_files", "items"))
     registry = load_models(files)
     outcomes = read_graded(paths, names=names, count=count, given=given)
     page = write_report(
@@ -74,6 +82,7 @@ def command(
         facts=facts_of(outcomes.frame["model"].unique().to_list(), registry),
         studies=_studies(paths, outcomes, registry, confidence) if study else (),
         formats=figures,
+        items=items_behind(paths, outcomes, names=names, count=count, given=given, wanted=items),
     )
     click.echo(str(page))
 

@@ -223,7 +223,7 @@ def command(
 def show_results(directories: list[Path], *, names: str, count: str) -> None:
     """Print the table and write the page, into the run or beside several runs."""
     from hatscore.cli.context import run_context
-    from hatscore.cli.reading import read_graded
+    from hatscore.cli.reading import items_behind, read_graded
     from hatscore.report import render_table, write_report
     from hatscore.scoring import measurements
 
@@ -231,7 +231,12 @@ def show_results(directories: list[Path], *, names: str, count: str) -> None:
     outcomes = read_graded(paths, names=names, count=count)
     click.echo(render_table(measurements(outcomes), outcomes), nl=False)
     where = directories[0] if len(directories) == 1 else directories[0].parent
-    page = write_report(outcomes, where / "report", context=run_context(paths))
+    page = write_report(
+        outcomes,
+        where / "report",
+        context=run_context(paths),
+        items=items_behind(paths, outcomes, names=names, count=count),
+    )
     click.echo(f"Page: {page}")
 
 

@@ -136,6 +136,8 @@ class Items:
         As there: the same that the scores were read with.
     keep
         Which items are wanted; None takes all.
+    remarks
+        What is known before: the first of the notes.
 
     Attributes
     ----------
@@ -153,11 +155,12 @@ class Items:
     options: Mapping[str, Any] = field(default_factory=dict)
     defaults: Mapping[str, Any] = field(default_factory=dict)
     keep: Keep | None = None
+    remarks: Sequence[str] = ()
     notes: list[str] = field(default_factory=list)
 
     def __iter__(self) -> Iterator[ItemRecord]:
         """Yield the items, those of one path after those of another."""
-        self.notes = []
+        self.notes = list(self.remarks)
         wanted = {**self.defaults, **self.options}
         for reader, paths in self._groups():
             where = _COLLECTORS.get(reader.FORMAT)

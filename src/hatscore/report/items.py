@@ -47,7 +47,10 @@ _Key = tuple[str, str, str, bool]
 class Records(Protocol):
     """Items, and what is to be said about them when all have come."""
 
-    notes: Sequence[str]
+    @property
+    def notes(self) -> Sequence[str]:
+        """What the data do not hold."""
+        ...
 
     def __iter__(self) -> Iterator[ItemRecord]:
         """Yield the items."""
