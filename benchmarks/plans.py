@@ -19,17 +19,17 @@ from pathlib import Path
 
 import numpy as np
 
-from hatscore.cli.planned import ALONE, RATIO
-from hatscore.errors import InsufficientData
+from hatscore.cli.planned import HIGHEST, RATIO
 from hatscore.grading import grade
 from hatscore.sampling import Run
-from hatscore.sampling.plan import KEEP, PILOTS, decide, rank
+from hatscore.sampling.plan import KEEP, decide, draw, fold_of
 from hatscore.stats import classical_scores, hat_scores, profile, simulate
 from hatscore.stats.allocation import (
+    first_replies,
+    further_replies,
+    learn,
     level_for_ratio,
     level_for_width,
-    spread_of,
-    target_repeats,
 )
 
 SOURCES = {"strong": (2, 1), "uniform": (1, 1), "weak": (0.4, 1.2)}
@@ -44,6 +44,7 @@ WANTED = {
 HETEROGENEITY = (3, 1)
 CORRELATION = 0.5
 FULL = 10
+STEP = 1.25  # as `hatscore run` raises a level
 ALPHA = 0.05
 ITEMS = 400
 TARGETS = 28
@@ -66,21 +67,20 @@ class Asked:
         self.k_source = k_source
         self.rates = rates
         self.draws = rng.random((*rates.shape, FULL)) < rates[..., None]
+        self.weights = np.ones(rates.shape)
         self.n = np.zeros(rates.shape, dtype=np.int64)
 
     def ask(self, j, n):
         """Have at least `n` replies in column `j`; the first ones are the same for every plan."""
-        self.n[:, j] = np.maximum(self.n[:, j], n)
+        self.n[:, j] = np.maximum(self.n[:, j], np.where(self.weights[:, j] > 0, n, 0))
+
+    @property
+    def counts(self):
+        return self.k_source, FULL, self.k, self.n
 
     @property
     def k(self):
         return (self.draws & (np.arange(FULL) < self.n[..., None])).sum(-1)
-
-    def spread(self, j):
-        try:
-            return spread_of(self.k_source, FULL, self.k[:, j], self.n[:, j])
-        except InsufficientData:
-            return None
 
 
 def weights_of(k_source, seed, keep=KEEP):
@@ -89,40 +89,64 @@ def weights_of(k_source, seed, keep=KEEP):
     return np.array([found[str(i)].weight for i in range(len(k_source))])
 
 
+def settle(model, seed, j, folds, wanted):
+    """Draw the solved items that are sent in column `j` and have their replies."""
+    replies, share = wanted
+    names = [str(i) for i in np.flatnonzero(model.k_source > 0)]
+    kinds = {i: (int(model.k_source[int(i)]), folds[int(i)]) for i in names}
+    drawn = draw(
+        kinds,
+        {i: max(float(share[int(i)]), KEEP) for i in names},
+        seed=seed,
+        benchmark="simulated",
+        language=str(j),
+    )
+    for i in names:
+        model.weights[int(i), j] = drawn.get(i, 0.0)
+    model.ask(j, np.where(model.k_source > 0, replies, 1))
+
+
 def sample(model, seed, width=None):
-    """Ask as `hatscore run` does and return the weights of the items."""
-    targets = model.rates.shape[1]
-    weights = weights_of(model.k_source, seed)
-    kept = ((model.k_source == 0) & (weights > 0)).astype(np.int64)
-    solved = (model.k_source > 0).astype(np.int64)
-    pilots = [int(x) for x in rank(map(str, range(targets)), seed, "simulated")[:PILOTS]]
-    if targets == 1 and width is None:
-        pilots = []
-    for j in pilots:
-        model.ask(j, 2 * solved + kept)
-    spreads = {j: model.spread(j) for j in pilots}
-    levels = np.full(targets, ALONE)
+    """Ask as `hatscore run` does and return the weights of the cells."""
+    items, targets = model.rates.shape
+    model.weights = np.repeat(weights_of(model.k_source, seed)[:, None], targets, axis=1)
+    folds = [fold_of(str(i), seed=seed, benchmark="simulated") for i in range(items)]
+    n, share = first_replies(model.k_source, np.full(items, FULL), most=FULL)
     for j in range(targets):
-        others = [x for i, x in spreads.items() if i != j and x is not None]
-        if width is not None:
-            levels[j] = min(
-                (level_for_width(x, width, least=1.0, paper=FULL) for x in others), default=2.0
-            )
-        elif others:
-            levels[j] = level_for_ratio(others, RATIO, least=1.0, paper=FULL)
-        model.ask(j, target_repeats(model.k_source, FULL, levels[j], most=FULL) + kept)
+        settle(model, seed, j, folds, (n, share))
+
+    def find(learned):
+        if width is None:
+            return level_for_ratio(learned, RATIO, paper=FULL)
+        return level_for_width(learned, width, paper=FULL)
+
+    def further(level, columns):
+        found = further_replies(
+            *model.counts, weights=model.weights, folds=folds, level=level, most=FULL
+        )
+        full = found.levels >= HIGHEST * FULL
+        replies, part = np.where(full, FULL, found.replies), np.where(full, 1.0, found.share)
+        for j in columns:
+            weight = model.weights[:, j]
+            before = np.divide(1, weight, where=weight > 0, out=np.zeros_like(weight))
+            share = np.maximum(part[:, j], before)
+            settle(model, seed, j, folds, (replies[:, j], share))
+        return found.levels.max(0)
+
+    levels = further(find, range(targets))
     while width is not None:
-        raised = False
-        for j, e in enumerate(scores(model, np.broadcast_to(weights[:, None], model.n.shape))):
-            if e.high - e.low <= width or levels[j] >= 2 * FULL or model.spread(j) is None:
+        raised = []
+        for j, e in enumerate(scores(model, model.weights)):
+            if e.high - e.low <= width or levels[j] >= HIGHEST * FULL:
                 continue
-            least = min(levels[j] + 1, 2.0 * FULL)
-            levels[j] = level_for_width(model.spread(j), width, least=least, paper=FULL)
-            model.ask(j, target_repeats(model.k_source, FULL, levels[j], most=FULL) + kept)
-            raised = True
+            learned = learn(*model.counts, weights=model.weights).columns([j])
+            least = min(STEP * levels[j], HIGHEST * FULL)
+            levels[j] = level_for_width(learned, width, paper=FULL, least=least)
+            raised.append(j)
         if not raised:
             break
-    return np.broadcast_to(weights[:, None], model.rates.shape)
+        further(levels, raised)
+    return model.weights
 
 
 def scores(model, weights):
@@ -147,6 +171,7 @@ def paper_of(model):
     full = Asked.__new__(Asked)
     full.k_source, full.rates, full.draws = model.k_source, model.rates, model.draws
     full.n = np.full(model.rates.shape, FULL)
+    full.weights = np.ones(model.rates.shape)
     return full
 
 
@@ -287,6 +312,7 @@ def replay(directory):
     model.draws = np.array([[right[i, language][:FULL] for language in languages] for i in items])
     model.rates = model.draws.mean(-1)
     model.n = np.zeros(model.rates.shape, dtype=np.int64)
+    model.weights = np.ones(model.rates.shape)
     weights = sample(model, 0)
     full = paper_of(model)
     a, b = scores(model, weights), hat_scores(full.k_source, FULL, full.k, full.n)

@@ -212,7 +212,8 @@ def test_few_repeats_and_wrong_words(known_model, tmp_path, capsys):
         capsys, *arguments(known_model, tmp_path / "two", "--repeats", 2, languages=["de"])
     )
     assert code == 0
-    assert "by the full plan" not in err  # which is the default, and needs no word
+    assert "Note: wordmath: with fewer than 4 repeats" in err
+    assert "sampled by the full plan" in err
 
 
 def plan_json(capsys, *more):

@@ -15,14 +15,15 @@ from hatscore.sampling import BenchmarkPlan, RunConfig, SamplingParams
 from hatscore.sampling.config import differences
 from hatscore.sampling.plan import (
     FEWEST_KEPT,
+    FEWEST_OF_A_KIND,
+    FOLDS,
     Decision,
-    Level,
     SamplingPlan,
     decide,
+    draw,
+    fold_of,
     parse_plan,
-    pilots_of,
     rank,
-    repeats_of,
 )
 from hatscore.sampling.plan_state import PLAN_NAME, BenchmarkState, PlanState
 
@@ -66,28 +67,52 @@ def test_the_choice_is_random_over_seeds_and_benchmarks() -> None:
     assert sorted(rank("abcdefgh", 0, "one")) == list("abcdefgh")
 
 
-def test_pilots_are_few_and_fixed() -> None:
-    languages = ["de", "fr", "ja", "sw", "th"]
-    first = pilots_of(languages, seed=1, benchmark="b")
-    assert len(first) == 3
-    assert pilots_of(languages[::-1], seed=1, benchmark="b") == first
-    assert pilots_of(["de"], seed=1, benchmark="b") == ["de"]
-
-
-@pytest.mark.parametrize(
-    ("k", "weight", "level", "wanted"),
-    [
-        (10, 1.0, Level(4.0), 4),
-        (6, 1.0, Level(4.0), 2),
-        (1, 1.0, Level(4.0), 1),
-        (1, 1.0, Level(2.0, 2), 2),
-        (10, 1.0, Level(40.0), 10),
-        (0, 6.5, Level(9.0, 2), 1),
-        (0, 0.0, Level(9.0), 0),
-    ],
+KINDS = st.dictionaries(
+    st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=6),
+    st.tuples(st.integers(1, 3), st.integers(0, 1)),
+    max_size=60,
 )
-def test_replies_of_an_item(k: int, weight: float, level: Level, wanted: int) -> None:
-    assert repeats_of(Decision(k, 10, weight), level, 10) == wanted
+
+
+@settings(derandomize=True, deadline=None)
+@given(KINDS, st.floats(0.01, 1), st.floats(0.01, 1))
+def test_those_that_are_drawn_stand_for_their_kind(
+    kinds: dict[str, tuple[int, int]], part: float, more: float
+) -> None:
+    def drawn(share: float) -> dict[str, float]:
+        shares = dict.fromkeys(kinds, share)
+        return draw(kinds, shares, seed=1, benchmark="b", language="de")
+
+    low, high = sorted((part, more))
+    few, many = drawn(low), drawn(high)
+    assert few.keys() <= many.keys() <= kinds.keys()
+    for kind in set(kinds.values()):
+        members = [item for item in kinds if kinds[item] == kind]
+        weights = [few[item] for item in members if item in few]
+        assert sum(weights) == pytest.approx(len(members))
+        assert len(set(weights)) == 1
+        assert len(weights) >= min(len(members), FEWEST_OF_A_KIND, low * len(members))
+    assert drawn(1.0) == dict.fromkeys(kinds, 1.0)
+
+
+def test_draws_differ_between_languages_and_not_between_runs() -> None:
+    kinds = {str(i): (1, 0) for i in range(200)}
+    shares = dict.fromkeys(kinds, 0.2)
+    drawn = {
+        language: set(draw(kinds, shares, seed=0, benchmark="b", language=language))
+        for language in ("de", "fr")
+    }
+    assert len(drawn["de"]) == len(drawn["fr"]) == 40
+    assert len(drawn["de"] & drawn["fr"]) < 20
+    turned = dict(reversed(kinds.items()))
+    assert set(draw(turned, shares, seed=0, benchmark="b", language="de")) == drawn["de"]
+
+
+def test_folds_are_a_random_part_of_the_items_each() -> None:
+    folds = [fold_of(str(i), seed=0, benchmark="b") for i in range(2000)]
+    assert set(folds) == set(range(FOLDS))
+    assert all(0.8 < folds.count(f) * FOLDS / 2000 < 1.2 for f in range(FOLDS))
+    assert folds != [fold_of(str(i), seed=1, benchmark="b") for i in range(2000)]
 
 
 def test_words_of_plans() -> None:
@@ -127,13 +152,16 @@ def test_the_plan_is_part_of_what_a_run_is() -> None:
 def test_state_survives_the_disk(tmp_path: Path) -> None:
     state = BenchmarkState(
         10,
-        targets={"a": ("de", "fr"), "b": ("de",), "c": ("de", "fr")},
+        targets={"a": ("de", "fr"), "b": ("de",), "c": ("de", "fr"), "d": ("de", "fr")},
         decisions={
             "a": Decision(3, 10, 1.0),
             "b": Decision(0, 9, 0.0),
             "c": Decision(0, 10, 2.0),
+            "d": Decision(1, 10, 1.0),
         },
-        levels={"de": Level(2.5), "fr": Level(2.0, 2)},
+        replies={"de": {"a": 2, "b": 0, "c": 1, "d": 0}, "fr": {"a": 1, "c": 1, "d": 1}},
+        standing={"de": {"a": 2.0}},
+        levels={"de": 2.5, "fr": 2.0},
         stage="targets",
         widened={"de": 1.2},
         widths={"de": 0.04},
@@ -142,9 +170,11 @@ def test_state_survives_the_disk(tmp_path: Path) -> None:
     PlanState(tmp_path / PLAN_NAME, {"b": state}).write()
     again = PlanState.read(tmp_path).benchmarks["b"]
     assert again == state
-    assert again.omitted("de") == ["b"]
+    assert again.omitted("de") == ["b", "d"]
     assert again.omitted("fr") == []
-    assert [again.repeats(i, "de") for i in "abc"] == [1, 0, 1]
+    assert [again.repeats(i, "de") for i in "abcd"] == [2, 0, 1, 0]
+    assert [again.weight(i, "de") for i in "abcd"] == [2.0, 0.0, 2.0, 0.0]
+    assert [again.weight(i, "fr") for i in "abcd"] == [1.0, 1.0, 2.0, 1.0]
     assert again.repeats("x", "de") is None
     assert again.repeats("a", "sw") is None
 

@@ -209,7 +209,7 @@ def test_nothing_stands_for_the_omitted_cells():
 
 def test_fill_keeps_the_weighted_sum_and_counts_the_spread_of_the_share_alone():
     weights = np.array([[1.0], [3], [0], [0]])
-    plan = Planned.of(weights, np.array([[True], [True], [False], [False]]))
+    plan = Planned.of(weights, np.array([[True], [True], [False], [False]]), np.zeros((4, 1)))
     np.testing.assert_array_equal(plan.fill(np.array([[0.5], [1], [0], [0]]))[:, 0], [0.5, 1, 1, 1])
     assert not plan.lost.any()
 

@@ -16,12 +16,7 @@ from hatscore.cli.planned import RATIO
 from hatscore.errors import InputError, InsufficientData
 from hatscore.sampling.plan import FEWEST_KEPT
 from hatscore.stats import simulate
-from hatscore.stats.allocation import (
-    level_for_ratio,
-    level_for_width,
-    spread_of,
-    target_repeats,
-)
+from hatscore.stats.allocation import FIRST_LEVEL, learn, level_for_ratio, level_for_width
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,7 +25,7 @@ if TYPE_CHECKING:
 
     from hatscore.outcomes import Aligned
     from hatscore.sampling import SamplingPlan, Task
-    from hatscore.stats.allocation import Spread
+    from hatscore.stats.allocation import Learned
 
 __all__ = ["Assumed", "Outlook", "Pilot", "outlook", "spreads_of"]
 
@@ -65,15 +60,18 @@ class Pilot:
 
     Attributes
     ----------
-    spreads
-        By language.
+    learned
+        What replies have shown; a column for every language, or one for all that are assumed.
+    columns
+        Column by language; languages that are not known get the mean of the others.
     unsolved
         Share of items that the source never solves in its replies.
     items
-        Items behind a spread.
+        Items that it rests on.
     """
 
-    spreads: Mapping[str, Spread]
+    learned: Learned
+    columns: Mapping[str, int]
     unsolved: float
     items: int
 
@@ -126,20 +124,22 @@ def spreads_of(source: Aligned | Assumed, languages: Sequence[str], *, repeats: 
     """
     if isinstance(source, Assumed):
         return _simulated(source, languages, repeats)
-    found: dict[str, Spread] = {}
-    for j, language in enumerate(source.languages):
-        try:
-            found[language] = spread_of(
-                source.k_source, source.n_source, source.k_target[:, j], source.n_target[:, j]
-            )
-        except InsufficientData:
-            continue
-    if not found:
+    try:
+        learned = learn(
+            source.k_source,
+            source.n_source,
+            source.k_target,
+            source.n_target,
+            weights=source.weights,
+        )
+    except InsufficientData:
         raise InputError(
             f"the pilot of {source.benchmark} holds no item that the source solves in two of its "
             "replies; sample more, or plan from assumptions"
-        )
-    return Pilot(found, _unsolved(source.k_source), len(source.k_source))
+        ) from None
+    known = np.flatnonzero(np.isfinite(learned.denominator))
+    columns = {source.languages[j]: i for i, j in enumerate(known)}
+    return Pilot(learned.columns(known), columns, _unsolved(source.k_source), len(source.k_source))
 
 
 def _unsolved(k_source: ArrayLike) -> float:
@@ -165,8 +165,8 @@ def _simulated(assumed: Assumed, languages: Sequence[str], repeats: int) -> Pilo
         n_target=10,
         rng=np.random.default_rng(_SEED),
     )
-    spread = spread_of(data.k_source, repeats, data.k_target[:, 0], 10)
-    return Pilot(dict.fromkeys(languages, spread), _unsolved(data.k_source), _SIMULATED)
+    learned = learn(data.k_source, data.n_source, data.k_target, data.n_target)
+    return Pilot(learned, dict.fromkeys(languages, 0), _unsolved(data.k_source), _SIMULATED)
 
 
 def outlook(
@@ -199,11 +199,11 @@ def outlook(
         place = sources if task.item.language == task.item.source_language else cells
         place[task.item.language] = place.get(task.item.language, 0) + 1
     mean_repeats, widths, levels = {}, {}, {}
-    everything = list(pilot.spreads.values())
+    common = None
+    if plan.kind == "efficient":
+        common = level_for_ratio(pilot.learned, RATIO, paper=repeats, further=False)
     for language, items in cells.items():
-        own = pilot.spreads.get(language)
-        spreads = [own] if own is not None else everything
-        level, per_item, width = _language(plan, spreads, pilot, items, repeats)
+        level, per_item, width = _language(plan, language, pilot, items, repeats, common)
         mean_repeats[language], widths[language] = per_item, width
         if level is not None:
             levels[language] = level
@@ -232,30 +232,28 @@ def outlook(
     )
 
 
-def _language(
-    plan: SamplingPlan, spreads: Sequence[Spread], pilot: Pilot, items: int, repeats: int
+def _language(  # noqa: PLR0917 - all of one cell of the table
+    plan: SamplingPlan,
+    language: str,
+    pilot: Pilot,
+    items: int,
+    repeats: int,
+    common: float | None,
 ) -> tuple[float | None, float, float]:
     """Return level, target replies per item and width of one language."""
     scale = math.sqrt(pilot.items / items)
-
-    def width(level: float | None) -> float:
-        found = [
-            x.width(repeats if level is None else target_repeats(x.k, x.n, level, most=repeats))
-            for x in spreads
-        ]
-        return scale * sum(found) / len(found)
-
+    own = pilot.columns.get(language)
+    learned = pilot.learned if own is None else pilot.learned.columns([own])
     if plan.kind == "paper":
-        return None, float(repeats), width(None)
-    if plan.width is None:
-        # as in the run, where other languages decide; assumed ones are all one and the same
-        distinct = list({id(x): x for x in pilot.spreads.values()}.values())
-        level = level_for_ratio(distinct, RATIO, least=1.0, paper=repeats)
-    else:
+        return None, float(repeats), scale * float(learned.width(repeats).mean())
+    level = common
+    if plan.width is not None:
         wanted = plan.width / scale
-        each = [level_for_width(x, wanted, least=1.0, paper=repeats) for x in spreads]
-        level = max(each)
-    solved = float(np.mean([target_repeats(x.k, x.n, level, most=repeats).mean() for x in spreads]))
+        level = level_for_width(learned, wanted, paper=repeats, further=False)
+    level = max(level or 0.0, FIRST_LEVEL)
+    n, share = learned.plan(level, most=repeats, further=False)
+    share = np.maximum(share, plan.keep)
+    solved = float((learned.counts * n * share).sum(0).mean()) / pilot.items
     unsolved = pilot.unsolved * items
     kept = min(unsolved, max(plan.keep * unsolved, FEWEST_KEPT))
-    return level, solved + kept / items, width(level)
+    return level, solved + kept / items, scale * float(learned.width(n, share).mean())

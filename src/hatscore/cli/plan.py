@@ -205,7 +205,7 @@ def _look(
     if why:
         wanted = wanted[:1]
     basis = (
-        f"pilot {own[0].model}, {len(own[0].items)} items, {len(pilot.spreads)} languages"
+        f"pilot {own[0].model}, {len(own[0].items)} items, {len(pilot.columns)} languages"
         if own
         else f"assumed: source accuracy {given['assume_accuracy']:g}, HAT {given['assume_hat']:g}, "
         f"heterogeneity {given['assume_heterogeneity']:g}"

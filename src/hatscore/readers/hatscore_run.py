@@ -192,9 +192,8 @@ def _weight(plans: PlanState, item: StoredItem) -> float:
     state = plans.benchmarks.get(item.benchmark)
     if state is None or item.language == item.source_language:
         return 1.0
-    decision = state.decisions.get(item.item)
     # a cell that has replies though it was left out speaks for itself
-    return decision.weight if decision is not None and decision.weight > 0 else 1.0
+    return state.weight(item.item, item.language) or 1.0
 
 
 def _omitted(
@@ -297,6 +296,13 @@ def _plan_note(
             f"; target prompts of {unsolved - len(kept)} of {unsolved} items that the source never "
             f"solved were left out on purpose: they add nothing to HAT, and {len(kept)} random "
             "ones stand for them in accuracy, gap and chance-adjusted scores"
+        )
+    seldom = sum(state.decisions[item].k > 0 for x in state.replies for item in state.omitted(x))
+    if seldom:
+        cells = sum(map(len, state.targets.values()))
+        said += (
+            f"; so were {seldom:,} of {cells:,} cells of items that it seldom solved, for which "
+            "random others stand"
         )
     if plan.plan.width is not None:
         wide = {x: w for x, w in state.widths.items() if w > plan.plan.width}

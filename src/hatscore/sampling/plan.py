@@ -3,8 +3,9 @@
 ``paper`` asks every item in every language the same number of times. ``efficient`` and ``width``
 sample the source first. An item that the source never solved adds nothing to either sum of the
 slope, so its target prompts are left out, but for a random share that keeps target accuracy, gap
-and the floor honest: a kept item stands for the others with a weight. Solved items get target
-replies in proportion to their source rate, at a *level* per language.
+and the floor honest: a kept item stands for the others with a weight. Solved items get a few
+target replies first and more where those call for it; of items that the source solved seldom a
+random part stands for all, drawn anew in every language.
 
 What was decided is stored in ``plan.json`` beside the replies and never decided twice: a resumed
 run asks for the same cells, and a better grader later does not change who stands for whom.
@@ -24,23 +25,26 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FEWEST_KEPT",
+    "FEWEST_OF_A_KIND",
+    "FOLDS",
     "KEEP",
     "Decision",
-    "Level",
     "PlanKind",
     "SamplingPlan",
     "decide",
+    "draw",
+    "fold_of",
     "parse_plan",
-    "pilots_of",
     "rank",
-    "repeats_of",
 ]
 
 PlanKind = Literal["paper", "efficient", "width"]
 
 KEEP = 0.15
 FEWEST_KEPT = 5  # fewer say nothing about the items they stand for
-PILOTS = 3
+FEWEST_OF_A_KIND = 3  # solved items of one count and fold that stand for the others
+FOLDS = 5
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +131,6 @@ class Decision(NamedTuple):
     weight: float
 
 
-class Level(NamedTuple):
-    """Target replies for an item that the source always solves, and the fewest for a solved one."""
-
-    per_solved: float
-    least: int = 1
-
-
 def decide(
     counts: Mapping[str, tuple[int, int]], *, keep: float, seed: int, benchmark: str
 ) -> dict[str, Decision]:
@@ -164,28 +161,51 @@ def decide(
     }
 
 
-def pilots_of(languages: Iterable[str], *, seed: int, benchmark: str) -> list[str]:
-    """Return the languages that are sampled first, to learn how much their replies vary."""
-    return rank(languages, seed, benchmark)[:PILOTS]
+def fold_of(item: str, *, seed: int, benchmark: str) -> int:
+    """Return the part, 0 to `FOLDS` - 1, that an item falls into by its name.
+
+    Replies to an item are planned by what the items of the other parts have shown.
+    """
+    digest = sha256("\0".join((str(seed), benchmark, "fold", item)).encode("utf-8", "replace"))
+    return digest.digest()[0] % FOLDS
 
 
-def repeats_of(decision: Decision, level: Level, most: int) -> int:
-    """Return how many target replies an item gets, 0 to `most`.
+def draw(
+    items: Mapping[str, tuple[int, int]],
+    share: Mapping[str, float],
+    *,
+    seed: int,
+    benchmark: str,
+    language: str,
+) -> dict[str, float]:
+    """Return the solved items that are sent in a language, and how many each one stands for.
 
-    A solved item gets ``per_solved * k / n``, rounded half up, within its bounds; an item that
-    stands for unsolved ones gets one.
+    Parameters
+    ----------
+    items
+        Correct source replies and fold, by item; items that agree in both are of one kind.
+    share
+        By item, the share of its kind that is to be sent, in (0, 1]. With a larger share those
+        that were drawn before stay, and others join them.
+    seed, benchmark, language
+        Make the choice, with the item's name.
 
     Examples
     --------
-    >>> [repeats_of(Decision(k, 10, 1.0), Level(4.0), 10) for k in (1, 6, 10)]
-    [1, 2, 4]
+    >>> kinds = {name: (1, 0) for name in "abcdefgh"}
+    >>> drawn = draw(kinds, dict.fromkeys(kinds, 0.5), seed=0, benchmark="x", language="de")
+    >>> len(drawn), set(drawn.values())
+    (4, {2.0})
     """
-    if decision.weight == 0:
-        return 0
-    if decision.k == 0:
-        return 1
-    wanted = math.floor(level.per_solved * decision.k / decision.n + 0.5)
-    return max(min(level.least, most), min(most, wanted))
+    kinds: dict[tuple[int, int], list[str]] = {}
+    for item in rank(items, seed, f"{benchmark}\0{language}"):
+        kinds.setdefault(items[item], []).append(item)
+    found: dict[str, float] = {}
+    for members in kinds.values():
+        part = max(share[item] for item in members)
+        n = min(len(members), max(math.ceil(part * len(members) - _ROUNDING), FEWEST_OF_A_KIND))
+        found |= dict.fromkeys(members[:n], len(members) / n)
+    return found
 
 
 def rank(names: Iterable[str], seed: int, benchmark: str) -> list[str]:

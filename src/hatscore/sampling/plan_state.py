@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from hatscore.errors import RunError
-from hatscore.sampling.plan import Decision, Level, repeats_of
+from hatscore.sampling.plan import Decision
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["PLAN_NAME", "BenchmarkState", "PlanState"]
 
 PLAN_NAME = "plan.json"
-_FORMAT = 1
+_FORMAT = 2
 
-Stage = Literal["source", "pilot", "targets", "done"]
+Stage = Literal["source", "first", "targets", "done"]
 
 
 @dataclass(slots=True)
@@ -34,11 +34,17 @@ class BenchmarkState:
         Target languages of every decided item.
     decisions
         By item; an item whose source replies are not there yet has none.
+    replies
+        By target language and item, how many target replies are to be there; 0 for items left
+        out on purpose. A language without any is not sampled yet.
+    standing
+        By target language and item, how many items of its kind a solved item stands for, itself
+        included, where others of them are left out.
     levels
-        By target language; a language without one is not sampled yet.
+        By target language, see `stats.allocation`; of the parts of the items the highest.
     stage
-        How far it is: ``source`` until the items are decided, ``pilot`` until the pilot languages
-        have told how much replies vary, ``targets`` while levels may be raised, ``done``.
+        How far it is: ``source`` until the items are decided, ``first`` until the first replies
+        have told how much they vary, ``targets`` while levels may be raised, ``done``.
     widened
         Width of a language's interval over what the full plan would have given, as estimated
         from its replies when the sampling was over.
@@ -49,24 +55,34 @@ class BenchmarkState:
     most: int
     targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
     decisions: dict[str, Decision] = field(default_factory=dict)
-    levels: dict[str, Level] = field(default_factory=dict)
+    replies: dict[str, dict[str, int]] = field(default_factory=dict)
+    standing: dict[str, dict[str, float]] = field(default_factory=dict)
+    levels: dict[str, float] = field(default_factory=dict)
     stage: Stage = "source"
     widened: dict[str, float] = field(default_factory=dict)
     widths: dict[str, float] = field(default_factory=dict)
 
     def repeats(self, item: str, language: str) -> int | None:
         """Return how many replies a target cell is to have; None where it is not decided yet."""
-        decision, level = self.decisions.get(item), self.levels.get(language)
-        if decision is None or level is None:
-            return None
-        return repeats_of(decision, level, self.most)
+        return self.replies.get(language, {}).get(item)
+
+    def weight(self, item: str, language: str) -> float:
+        """Return how many cells a target cell stands for: 0 where it is left out on purpose."""
+        decision = self.decisions.get(item)
+        if decision is None or language not in self.targets[item]:
+            return 1.0
+        if decision.k == 0:
+            return decision.weight
+        if self.repeats(item, language) == 0:
+            return 0.0
+        return self.standing.get(language, {}).get(item, 1.0)
 
     def omitted(self, language: str) -> list[str]:
         """Return the items whose prompts in `language` are left out on purpose."""
         return [
             item
-            for item, decision in self.decisions.items()
-            if decision.weight == 0 and language in self.targets[item]
+            for item, targets in self.targets.items()
+            if language in targets and self.weight(item, language) == 0
         ]
 
     def to_json(self) -> dict[str, Any]:
@@ -80,7 +96,12 @@ class BenchmarkState:
                 item: [*decision, number[self.targets[item]]]
                 for item, decision in self.decisions.items()
             },
-            "levels": {language: list(level) for language, level in self.levels.items()},
+            "replies": {
+                language: [cells.get(item, -1) for item in self.decisions]
+                for language, cells in self.replies.items()
+            },
+            "standing": self.standing,
+            "levels": self.levels,
             "stage": self.stage,
             "widened": self.widened,
             "widths": self.widths,
@@ -97,10 +118,14 @@ class BenchmarkState:
                 item: Decision(int(row[0]), int(row[1]), float(row[2]))
                 for item, row in data["items"].items()
             },
-            levels={
-                language: Level(float(row[0]), int(row[1]))
-                for language, row in data["levels"].items()
+            replies={
+                language: {
+                    item: int(n) for item, n in zip(data["items"], row, strict=True) if n >= 0
+                }
+                for language, row in data["replies"].items()
             },
+            standing={x: dict(cells) for x, cells in data["standing"].items()},
+            levels=dict(data["levels"]),
             stage=data["stage"],
             widened=dict(data["widened"]),
             widths=dict(data["widths"]),

@@ -1,21 +1,28 @@
-"""Target replies in proportion to the source rate: how many, and the width they cost.
+"""How many target replies each item gets, and the interval width that this costs.
 
-The slope weighs the target rate of an item by its source rate s, so the noise of n_t target
-replies enters the variance as ``s**2 T (1 - T) / n_t``. For a given number of replies the sum is
-smallest with n_t in proportion to ``s sqrt(T (1 - T))``; s alone is known without a look at the
-target. A *level* c asks for ``n_t = c s``, rounded, of every solved item.
+The slope weighs the target rate of an item by its source rate s, so the noise of n target
+replies enters the variance as ``s**2 E[T (1 - T)] / n``. For a given number of replies the sum
+is smallest with n in proportion to ``s sqrt(E[T (1 - T)])``. What is expected of T is learned
+without a look at the item's own replies in the language in question:
 
-Only the target noise depends on the level. What remains, differences between items and source
-noise, is estimated as the variance seen minus the target noise in it. The choice is unbiased for
-a language whose own replies it does not look at: given the true rates, its replies are
-independent of those in other languages.
+* from the *other items* in that language: its slope m, so that ``p = m E[S | k]``;
+* from the *same item in other languages*: one that is missed where p says it should be solved is
+  hard to transfer, and p moves to q, on the scale of odds.
+
+A *level* c asks for ``n = c s sqrt(4 q (1 - q))``. Between whole numbers n rises to n + 1 where
+that lowers the variance by more per reply than it would elsewhere: at ``sqrt(n (n + 1))``. Where
+less than one reply is due the cell is sent with a probability and weighs one over it (Neyman
+allocation; see `weighting` for what the weights do).
+
+Given the true rates, replies to one item in one language are independent of all others. As n
+depends on those others alone, the rate of every cell stays unbiased, and so does the slope.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -24,145 +31,407 @@ from hatscore.stats.counts import check_counts, falling_moment, rate
 from hatscore.stats.intervals import normal_quantile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
+    Integers = NDArray[np.int64]
 
-__all__ = ["Spread", "level_for_ratio", "level_for_width", "spread_of", "target_repeats", "widened"]
+__all__ = [
+    "FIRST_LEVEL",
+    "Further",
+    "Learned",
+    "expected_source",
+    "first_replies",
+    "further_replies",
+    "learn",
+    "level_for_ratio",
+    "level_for_width",
+    "shares",
+    "target_repeats",
+]
+
+FIRST_LEVEL = 2.0
+"""Level of the first replies: nearly every target needs it, and two for high s tell the noise."""
 
 _PAIR = 2
-_STEP = 0.125
-_UNKNOWN_SHARE = 0.75  # T (1 - T) over its largest value: the share at heterogeneity 3
+_UNKNOWN_SHARE = 0.75  # T (1 - T) over p (1 - p): the share at heterogeneity 3
+_STRENGTHS = (0.2, 50.0)  # a + b of the Beta distribution of source rates
+_EDGE = 0.02  # no rate is expected nearer to 0 and 1
+_PRIOR_REPLIES = 6.0  # as many replies in other languages move an item halfway
+_PRIOR_SOLVED = 2.0  # squared source rates that the mean slope of all languages stands for
+_BENT = 1.2  # E[T (1 - T) | q] falls faster than q (1 - q): rates cluster at 0 and 1
+_MARGIN = 1.2  # a cell that may be left out has the noise of T itself on top
+_FIRST_SLOPE = 0.65
+_NO_TEACHER = 4.0  # level where nothing can be learned: enough at heterogeneity 3
+_LOWEST = 0.5
+_HIGHEST = 20.0  # times the replies of the full plan
+_HALVINGS = 12
 
 
-def target_repeats(k: ArrayLike, n: ArrayLike, level: float, *, most: int) -> NDArray[np.int64]:
-    """Return how many target replies each item gets, shape (items,).
+def expected_source(k: ArrayLike, n: ArrayLike) -> Floats:
+    """Return E[S | k] of every item under a Beta distribution fitted to all, shape (items,).
 
     Parameters
     ----------
     k, n
-        Correct source replies and source replies, shape (items,), n at least 1.
+        Correct source replies and source replies, shape (items,). Its mean and variance are the
+        unbiased ones over items with two replies or more.
+
+    Examples
+    --------
+    >>> expected_source([0, 5, 10], 10).round(2).tolist()
+    [0.08, 0.5, 0.92]
+    """
+    ks, ns = check_counts(k, n, name="source", ndim=1, whole=False)
+    use = ns >= _PAIR
+    if not use.any():
+        return rate(ks, ns)
+    mean = float(rate(ks, ns)[use].mean())
+    variance = float(falling_moment(ks, ns, _PAIR)[use].mean()) - mean**2
+    spread = mean * (1 - mean)
+    strength = spread / variance - 1 if variance > 0 else _STRENGTHS[1]
+    strength = min(max(strength, _STRENGTHS[0]), _STRENGTHS[1])
+    return np.asarray((ks + strength * mean) / (ns + strength), dtype=np.float64)
+
+
+def target_repeats(
+    source: ArrayLike, expected: ArrayLike, level: ArrayLike, *, most: int
+) -> Integers:
+    """Return how many target replies items get.
+
+    Parameters
+    ----------
+    source
+        Observed source rates s.
+    expected
+        Expected target rates q, of a shape that broadcasts with `source`.
     level
-        Replies for an item that the source always solves, positive.
+        Replies for an item that the source always solves and the target half the time, positive.
     most
         Upper bound for one item.
 
     Returns
     -------
     numpy.ndarray
-        ``level * k / n``, rounded half up, between 1 and `most`; 0 where k is 0.
+        0 where s is 0, else between 1 and `most`.
 
     Examples
     --------
-    >>> target_repeats([0, 1, 6, 10], 10, 4.0, most=10).tolist()
-    [0, 1, 2, 4]
+    >>> target_repeats([0.0, 0.1, 0.6, 1.0, 1.0], [0.0, 0.1, 0.5, 0.5, 0.9], 4.0, most=10).tolist()
+    [0, 1, 2, 4, 2]
     """
-    successes = np.asarray(k, dtype=np.float64)
-    wanted = np.floor(level * successes / np.asarray(n) + 0.5)
-    return np.where(successes > 0, np.clip(wanted, 1, most), 0).astype(np.int64)
+    s, q = np.broadcast_arrays(np.asarray(source, np.float64), np.asarray(expected, np.float64))
+    wanted = np.asarray(level, np.float64) * s * np.sqrt(4 * q * (1 - q))
+    whole = np.floor(np.sqrt(wanted**2 + 0.25) + 0.5)
+    return np.where(s > 0, np.clip(whole, 1, most), 0).astype(np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """The variance of one target's slope, split into what target replies shrink and the rest.
-
-    Attributes
-    ----------
-    k, n
-        Source counts per item, shape (items,).
-    fixed
-        Sum of squared residuals without the target noise, at least 0.
-    noise
-        Noise of one target reply in the numerator, ``s**2 T (1 - T)``, shape (items,).
-    denominator
-        Sum of the unbiased squares.
-    """
-
-    k: Floats
-    n: Floats
-    fixed: float
-    noise: Floats
-    denominator: float
-
-    def square(self, repeats: ArrayLike) -> float:
-        """Return the expected sum of squared residuals with `repeats` target replies per item."""
-        replies = np.broadcast_to(np.asarray(repeats, dtype=np.float64), self.noise.shape)
-        return self.fixed + float((self.noise / np.maximum(replies, 1)).sum())
-
-    def width(self, repeats: ArrayLike, *, confidence: float = 0.95) -> float:
-        """Return the expected full width of the interval with `repeats` replies per item."""
-        return 2 * normal_quantile(confidence) * math.sqrt(self.square(repeats)) / self.denominator
-
-
-def spread_of(
-    k_source: ArrayLike, n_source: ArrayLike, k_target: ArrayLike, n_target: ArrayLike
-) -> Spread:
-    """Return how the variance of one target's slope divides.
-
-    Where an item has one target reply, its ``T (1 - T)`` is taken to be the share of
-    ``p (1 - p)``, with p the rate that the slope expects, that items with more replies show.
+def shares(source: ArrayLike, expected: ArrayLike, level: ArrayLike) -> Floats:
+    """Return the share of items of one source rate that is sent at all, in (0, 1].
 
     Parameters
     ----------
-    k_source, n_source, k_target, n_target
-        Correct replies and replies per item, shape (items,). Items without target replies must
-        be those that the source never solved.
+    source, expected, level
+        As for `target_repeats`; here `expected` must depend on the source's counts alone, so
+        that items of one count have one share.
+
+    Examples
+    --------
+    >>> shares([0.1, 0.5], [0.1, 0.4], 2.0).round(2).tolist()
+    [0.14, 1.0]
+    """
+    s, p = np.asarray(source, np.float64), np.asarray(expected, np.float64)
+    wanted = _MARGIN * np.asarray(level, np.float64) * s * np.sqrt(4 * p * (1 - p))
+    return np.asarray(np.where(s > 0, np.clip(wanted, 1e-3, 1.0), 1.0), dtype=np.float64)
+
+
+@dataclass(frozen=True, slots=True)
+class Learned:
+    """What is known of the targets' replies; arrays over items have shape (items, columns).
+
+    Attributes
+    ----------
+    source
+        Observed source rates s, shape (items,).
+    usual
+        Target rates that the source's counts and the mean slope let expect, shape (items,).
+    expected
+        Target rates q: as the language's slope and the item's replies in other languages say.
+    noise
+        Noise of one target reply in the numerator, ``s**2 E[T (1 - T)]``.
+    between
+        What items of one source rate differ by, ``s**2 Var(T)``: a cell left out adds it.
+    asked
+        Target replies so far.
+    counts
+        Cells that each cell stands for, 0 where there are no replies or the item is none of
+        those that taught.
+    fixed
+        Squared residuals without the target noise, shape (columns,).
+    denominator
+        Unbiased squares, shape (columns,).
+    part
+        Share of the squares of all items that the items that taught have.
+    """
+
+    source: Floats
+    usual: Floats
+    expected: Floats
+    noise: Floats
+    between: Floats
+    asked: Floats
+    counts: Floats
+    fixed: Floats
+    denominator: Floats
+    part: float
+
+    def columns(self, chosen: Any) -> Learned:
+        """Return what is known of some columns."""
+        names = ("expected", "noise", "between", "asked", "counts")
+        taken = {name: getattr(self, name)[:, chosen] for name in names}
+        return replace(
+            self, fixed=self.fixed[chosen], denominator=self.denominator[chosen], **taken
+        )
+
+    def square(self, replies: ArrayLike, sent: ArrayLike = 1.0) -> Floats:
+        """Return the expected sum of squared residuals, shape (columns,).
+
+        Parameters
+        ----------
+        replies
+            Target replies of a cell that is sent.
+        sent
+            Share of its kind that is sent; both broadcast to (items, columns).
+        """
+        n = np.maximum(np.broadcast_to(np.asarray(replies, np.float64), self.noise.shape), 1)
+        share = np.broadcast_to(np.asarray(sent, np.float64), self.noise.shape)
+        added = self.noise / (n * share) + self.between * (1 / share - 1)
+        return np.asarray(self.fixed + (self.counts * added).sum(0), dtype=np.float64)
+
+    def width(self, replies: ArrayLike, sent: ArrayLike = 1.0, confidence: float = 0.95) -> Floats:
+        """Return the expected full width of each interval over all items, shape (columns,)."""
+        root = np.sqrt(self.square(replies, sent) * self.part)
+        return np.asarray(2 * normal_quantile(confidence) * root / self.denominator)
+
+    def plan(
+        self, level: ArrayLike, *, most: int, further: bool, thin: bool = True
+    ) -> tuple[Floats, Floats]:
+        """Return replies of every cell at a level and the share of its kind that is sent.
+
+        Parameters
+        ----------
+        level, most
+            As for `target_repeats`; one level, or one for each column.
+        further
+            Whether what is asked already stays: nothing is taken back.
+        thin
+            Whether cells that less than one reply is due to may be left out.
+        """
+        n = target_repeats(self.source[:, None], self.expected, level, most=most).astype(np.float64)
+        sent = shares(self.source[:, None], self.usual[:, None], level) if thin else 1.0
+        share = np.broadcast_to(sent, n.shape)
+        if further:
+            before = np.divide(1, self.counts, out=np.zeros_like(n), where=self.counts > 0)
+            n, share = np.maximum(n, self.asked), np.maximum(share, before)
+        return n, share
+
+    def so_far(self) -> tuple[Floats, Floats]:
+        """Return the replies of every cell and the share of its kind that has any."""
+        sent = np.divide(1, self.counts, out=np.ones_like(self.counts), where=self.counts > 0)
+        return self.asked, sent
+
+    def widths(self, level: float, *, paper: int, further: bool) -> Floats:
+        """Return the expected width of each column at a level, shape (columns,)."""
+        return self.width(*self.plan(level, most=paper, further=further))
+
+
+def learn(
+    k_source: ArrayLike,
+    n_source: ArrayLike,
+    k_target: ArrayLike,
+    n_target: ArrayLike,
+    *,
+    weights: ArrayLike | None = None,
+    teachers: ArrayLike | None = None,
+) -> Learned:
+    """Return what replies so far say of the others.
+
+    Parameters
+    ----------
+    k_source, n_source
+        Correct replies and replies per item, shape (items,).
+    k_target, n_target
+        Shape (items, columns); n is 0 where there is no reply.
+    weights
+        Cells that each cell stands for, shape (items, columns); default 1.
+    teachers
+        Mask of the items that teach slopes and spreads, shape (items,); default all. For all
+        items `Learned.expected` adds replies to the same item in other columns.
 
     Raises
     ------
     InsufficientData
-        The source is never solved in two replies of an item.
+        The source solves none of the teaching items in two of its replies.
     """
     ks, ns = check_counts(k_source, n_source, name="source", ndim=1, whole=True)
-    kt, nt = check_counts(k_target, n_target, name="target", ndim=1, whole=False)
-    s, t, u = rate(ks, ns), rate(kt, nt), falling_moment(ks, ns, _PAIR)
-    use = (ks > 0) & (nt > 0) & (ns >= _PAIR)
-    s, t, u = (np.where(use, x, 0.0) for x in (s, t, u))
-    if not u.sum() > 0:
+    kt, nt = check_counts(k_target, n_target, name="target", ndim=2, whole=True)
+    usable = ((ns >= _PAIR) & (ks > 0))[:, None] & (nt > 0)
+    w = np.where(usable, 1.0 if weights is None else np.asarray(weights, np.float64), 0.0)
+    everything = w
+    if teachers is not None:
+        w = w * np.asarray(teachers, dtype=bool)[:, None]
+    s, u, t = rate(ks, ns), falling_moment(ks, ns, _PAIR), rate(kt, nt)
+    total, square = (w * (s[:, None] * t)).sum(0), (w * u[:, None]).sum(0)
+    if not (square > 0).any():
         raise InsufficientData("no source item was solved in two of its replies")
-    slope = float((s * t).sum() / u.sum())
-    expected = np.clip(slope * s, 0.0, 1.0)
-    largest = expected * (1 - expected)
-    repeated = use & (nt >= _PAIR)
+    common = float(total.sum() / square.sum())
+    slopes = (total + _PRIOR_SOLVED * common) / (square + _PRIOR_SOLVED)
+    known = expected_source(ks, ns)
+    usual = np.clip(common * known, _EDGE, 1 - _EDGE)
+    p = np.clip(slopes * known[:, None], _EDGE, 1 - _EDGE)
+    q = _moved(p, np.where(usable, kt, 0.0), np.where(usable, nt, 0.0))
+
+    # unbiased T (1 - T) where there are two replies, as a share of p (1 - p)
+    repeated = usable & (nt >= _PAIR)
     within = np.divide(t * (1 - t) * nt, nt - 1, out=np.zeros_like(t), where=repeated)
-    bound = float(largest[repeated].sum())
-    share = min(float(within[repeated].sum()) / bound, 1.0) if bound > 0 else _UNKNOWN_SHARE
-    noise = s * s * np.where(repeated, within, share * largest)
-    seen = float((noise / np.maximum(nt, 1)).sum())
-    square = float(((s * t - slope * u) ** 2).sum())
-    return Spread(ks, ns, max(square - seen, 0.0), noise, float(u.sum()))
+    largest = s[:, None] ** 2 * p * (1 - p)
+    bound = float((w * largest)[repeated].sum())
+    seen = float((w * s[:, None] ** 2 * within)[repeated].sum())
+    share = min(seen / bound, 1.0) if bound > 0 else _UNKNOWN_SHARE
+    shape = s[:, None] ** 2 * (q * (1 - q)) ** _BENT
+    sums = (w * shape).sum(0)
+    scale = np.divide(share * (w * largest).sum(0), sums, out=np.zeros_like(sums), where=sums > 0)
+    noise = scale * shape
+    slope = np.divide(total, square, out=np.full_like(total, common), where=square > 0)
+    residual = (w * (s[:, None] * t - slope * u[:, None]) ** 2).sum(0)
+    residual -= (w * noise / np.maximum(nt, 1)).sum(0)
+    part = float(square.sum() / max((everything * u[:, None]).sum(), square.sum()))
+    return Learned(
+        source=np.where((ns >= _PAIR) & (ks > 0), s, 0.0),
+        usual=usual,
+        expected=q,
+        noise=noise,
+        between=(1 - share) * largest,
+        asked=nt,
+        counts=w,
+        fixed=np.maximum(residual, 0.0),
+        denominator=np.where(square > 0, square, np.nan),
+        part=part,
+    )
 
 
-def widened(spreads: Sequence[Spread], level: float, *, paper: int) -> float:
-    """Return the width at `level` over that of `paper` replies to every item, at least 1 or so.
+def _moved(p: Floats, k: Floats, n: Floats) -> Floats:
+    """Return expected rates after a look at replies to the same items in the other columns."""
+    right = k.sum(1, keepdims=True) - k
+    asked = n.sum(1, keepdims=True) - n
+    due = (n * p).sum(1, keepdims=True) - n * p
+    mean = np.divide(due, asked, out=np.full_like(p, 0.5), where=asked > 0)
+    prior = _PRIOR_REPLIES
+    odds = (right + prior * mean) / (due + prior * mean)
+    odds *= (asked - due + prior * (1 - mean)) / (asked - right + prior * (1 - mean))
+    moved = p / (1 - p) * odds
+    return np.asarray(moved / (1 + moved), dtype=np.float64)
 
-    Parameters
+
+class Further(NamedTuple):
+    """How many replies cells are to have, shape (items, columns), and how they were found.
+
+    Attributes
     ----------
-    spreads
-        Of one or more targets, pooled.
-    level, paper
-        The two plans.
+    replies
+        For cells that are sent; at least as many as there are.
+    share
+        Share of a cell's kind that is to be sent.
+    levels
+        Shape (items, columns).
     """
-    planned = sum(x.square(target_repeats(x.k, x.n, level, most=paper)) for x in spreads)
-    full = sum(x.square(paper) for x in spreads)
-    return math.sqrt(planned / full) if full > 0 else 1.0
+
+    replies: Integers
+    share: Floats
+    levels: Floats
 
 
-def level_for_ratio(spreads: Sequence[Spread], ratio: float, *, least: float, paper: int) -> float:
-    """Return the lowest level whose width is at most `ratio` times that of the full plan.
+def first_replies(
+    k_source: ArrayLike, n_source: ArrayLike, *, most: int, level: float = FIRST_LEVEL
+) -> tuple[Integers, Floats]:
+    """Return the replies that items get before anything is known of the targets, and their share.
 
     Parameters
     ----------
-    spreads
-        Of other targets, pooled.
+    k_source, n_source
+        Correct replies and replies per item, shape (items,).
+    most
+        Replies per item of the full plan.
+    level
+        As for `target_repeats`; the default is one that nearly every target needs.
+    """
+    source = rate(*check_counts(k_source, n_source, name="source", ndim=1, whole=True))
+    expected = np.clip(_FIRST_SLOPE * expected_source(k_source, n_source), _EDGE, 1 - _EDGE)
+    replies = target_repeats(source, expected, level, most=most)
+    return replies, shares(source, expected, level)
+
+
+def further_replies(
+    k_source: ArrayLike,
+    n_source: ArrayLike,
+    k_target: ArrayLike,
+    n_target: ArrayLike,
+    *,
+    weights: ArrayLike,
+    folds: ArrayLike,
+    level: Callable[[Learned], float] | ArrayLike,
+    most: int,
+) -> Further:
+    """Return the replies that items get once some are known, none by its own in that column.
+
+    Parameters
+    ----------
+    k_source, n_source, k_target, n_target, weights
+        As for `learn`.
+    folds
+        Part that an item belongs to, shape (items,); it is decided by what the others show.
+    level
+        One level for each column, or what finds it from what the others show.
+    most
+        Replies per item of the full plan.
+    """
+    ks, ns = check_counts(k_source, n_source, name="source", ndim=1, whole=True)
+    asked = np.asarray(n_target, dtype=np.int64)
+    parts = np.asarray(folds)
+    found = Further(asked.copy(), np.ones(asked.shape), np.zeros(asked.shape))
+    for fold in np.unique(parts):
+        mine = parts == fold
+        try:
+            learned = learn(ks, ns, k_target, n_target, weights=weights, teachers=~mine)
+        except InsufficientData:
+            chosen = _NO_TEACHER if callable(level) else np.asarray(level)
+            usual = np.clip(_FIRST_SLOPE * expected_source(ks, ns), _EDGE, 1 - _EDGE)[:, None]
+            s = rate(ks, ns)[:, None]
+            n = np.maximum(target_repeats(s, usual, chosen, most=most), asked)
+            share = np.broadcast_to(shares(s, usual, chosen), n.shape)
+        else:
+            chosen = level(learned) if callable(level) else np.asarray(level)
+            n, share = learned.plan(chosen, most=most, further=True)
+        found.replies[mine], found.share[mine] = n[mine], share[mine]
+        found.levels[mine] = chosen
+    return found
+
+
+def level_for_ratio(learned: Learned, ratio: float, *, paper: int, further: bool = True) -> float:
+    """Return the lowest level whose mean width is at most `ratio` times that of the full plan.
+
+    Parameters
+    ----------
+    learned
+        Of one or more columns; their widths are averaged.
     ratio
-        Wanted width over that of `paper` replies to every item, above 1.
-    least
-        Lowest level to return.
+        Wanted mean width over that of `paper` replies to every item, above 1.
     paper
-        Replies per item of the full plan; the highest level is twice that.
+        Replies per item of the full plan.
+    further
+        Whether what is asked already stays.
 
     Raises
     ------
@@ -171,37 +440,59 @@ def level_for_ratio(spreads: Sequence[Spread], ratio: float, *, least: float, pa
     """
     if not ratio > 1:
         raise InputError(f"the width of a cheaper plan is above that of the full one; got {ratio}")
-    return _lowest(least, paper, lambda c: widened(spreads, c, paper=paper) <= ratio)
+    full = float(np.nansum(learned.width(paper)))
+    return _lowest(
+        _LOWEST,
+        paper,
+        lambda c: float(np.nansum(learned.widths(c, paper=paper, further=further))) <= ratio * full,
+    )
 
 
 def level_for_width(
-    spread: Spread, width: float, *, least: float, paper: int, confidence: float = 0.95
+    learned: Learned,
+    width: float,
+    *,
+    paper: int,
+    least: float = _LOWEST,
+    further: bool = True,
+    confidence: float = 0.95,
 ) -> float:
-    """Return the lowest level whose interval is expected to be at most `width` wide.
+    """Return the lowest level whose mean width is expected to be at most `width`.
 
     Parameters
     ----------
-    spread
-        Of the target.
+    learned
+        Of one or more columns; their widths are averaged.
     width
         Wanted full width, positive.
-    least, paper
+    paper, further
         As for `level_for_ratio`; the highest level where no level is enough.
+    least
+        Lowest level to return.
     confidence
         Level of the interval.
     """
     if not width > 0:
         raise InputError(f"a width is positive; got {width}")
-
-    def enough(level: float) -> bool:
-        repeats = target_repeats(spread.k, spread.n, level, most=paper)
-        return spread.width(repeats, confidence=confidence) <= width
-
-    return _lowest(least, paper, enough)
+    times = normal_quantile(confidence) / normal_quantile(0.95)
+    return _lowest(
+        least,
+        paper,
+        lambda c: (
+            times * float(np.nanmean(learned.widths(c, paper=paper, further=further))) <= width
+        ),
+    )
 
 
 def _lowest(least: float, paper: int, enough: Callable[[float], bool]) -> float:
-    level = least
-    while level < _PAIR * paper and not enough(level):
-        level += _STEP
-    return min(level, max(least, float(_PAIR * paper)))
+    """Return the lowest level that is enough, to one part in a thousand."""
+    highest = max(_HIGHEST * paper, least)
+    if enough(least):
+        return least
+    if not enough(highest):
+        return highest
+    low, high = math.log(least), math.log(highest)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
+    return math.exp(high)

@@ -90,7 +90,7 @@ def classical_scores(
     clusters = Clusters.of(groups, len(ks))
     present = (nt > 0) & (ns > 0)[:, None]
     standing = check_weights(weights, nt)
-    planned = None if standing is None else Planned.of(standing, present)
+    planned = None if standing is None else Planned.of(standing, present, ks[:, None])
     # binomial noise is in what was seen, each reply as often as it counts
     noisy = present.astype(np.float64) if planned is None else present * planned.weights
     if planned is not None:

@@ -270,7 +270,9 @@ def hat_macro(
     kt = np.asarray(k_target, dtype=np.float64)
     trials = np.broadcast_to(np.asarray(n_target, dtype=np.float64), kt.shape)
     standing = check_weights(weights, trials)
-    here = trials > 0 if standing is None else Planned.of(standing, trials > 0).counted
+    here = trials > 0
+    if standing is not None:
+        here = Planned.of(standing, here, np.asarray(k_source, dtype=np.float64)[:, None]).counted
     if not here.all():
         return replace(joint, estimator=single[0].estimator)
     ks, ns = check_counts(k_source, n_source, name="source", ndim=1, whole=False)
@@ -339,7 +341,7 @@ def slope_parts(
     s = rate(ks, ns)
     t = rate(kt, nt)
     enough = ns >= (_PAIR if estimator == "corrected" else 1)
-    planned = None if weights is None else Planned.of(weights, (nt > 0) & enough)
+    planned = None if weights is None else Planned.of(weights, (nt > 0) & enough, ks)
     present = (nt > 0) & enough if planned is None else planned.counted & enough
     source = (s - guess) / room
     target = (t - guess) / room

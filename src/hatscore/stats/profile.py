@@ -121,7 +121,7 @@ def profile(
     t = (rate(kt, nt) - guess[:, None]) / (1 - guess)[:, None]
     seen = (nt > 0) & (ns >= _HIGHEST)[:, None]
     standing = check_weights(weights, nt)
-    planned = None if standing is None else Planned.of(standing, seen)
+    planned = None if standing is None else Planned.of(standing, seen, ks[:, None])
     present = seen if planned is None else planned.counted & (ns >= _HIGHEST)[:, None]
     products = [np.where(seen, x[:, None] * t, 0.0) for x in powers[:3]]
     if planned is not None:
@@ -129,7 +129,8 @@ def profile(
     # under a plan few items say what the target does where the source does nothing
     n_floor = np.full(kt.shape[1], np.inf)
     if planned is not None:
-        n_floor = np.where(planned.stratum.any(0), planned.standing(), np.inf)
+        thinned = (planned.stratum & (ks == 0)[:, None]).any(0)
+        n_floor = np.where(thinned, planned.standing(0), np.inf)
     # shape (clusters, columns) for S**p and S**p T
     alone = [clusters.sum(np.where(present, x[:, None], 0.0)) for x in powers]
     joint = [clusters.sum(x) for x in products]

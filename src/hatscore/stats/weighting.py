@@ -1,17 +1,18 @@
 """Target cells that were left out on purpose, and the cells that stand for them.
 
-A sampling plan may leave out the target prompts of items that the source never solved, but for a
-random share. That is two-phase sampling with two strata: every item has its source replies (first
-phase), and in the stratum of the unsolved only a random part has target replies (second phase).
-A kept cell has weight w > 1, the number of cells it stands for, itself included; a cell left out
-on purpose has weight 0; all others have weight 1.
+A sampling plan may leave out the target prompts of items that the source never or seldom solved,
+but for a random share. That is two-phase sampling: every item has its source replies (first
+phase), and of the items with one source count only a random part has target replies (second
+phase). A kept cell has weight w > 1, the number of cells it stands for, itself included; a cell
+left out on purpose has weight 0; all others have weight 1.
 
 Any sum over items of a quantity x that needs target replies is estimated by ``sum(w x)``. Its
-error is not that of w x item by item, which would count the known size of the stratum as unknown.
-`Planned.fill` therefore gives every cell of the stratum, left out or kept, the stratum's mean and
+error is not that of w x item by item, which would count the known size of a stratum as unknown.
+`Planned.fill` therefore gives every cell of a stratum, left out or kept, the stratum's mean and
 adds ``w (x - mean)`` where x was seen, enlarged as a sample variance is: the sum is the same, and
 the spread over items is that of two-phase sampling (C.-E. Särndal, B. Swensson, J. Wretman,
-Model Assisted Survey Sampling, 1992, chapter 9).
+Model Assisted Survey Sampling, 1992, chapter 9). Strata are items of one source count as it is
+graded now, which need not be the count that the plan saw.
 """
 
 from __future__ import annotations
@@ -44,6 +45,8 @@ class Planned:
         Whether the cell has target replies.
     stratum
         Cells left out on purpose, and those that stand for them.
+    labels
+        Source counts, which divide `stratum`; cells with equal ones are alike.
     counted
         Cells that enter sums over items: `seen`, and the cells left out for which others stand.
     """
@@ -52,26 +55,39 @@ class Planned:
     seen: Mask
     stratum: Mask
     counted: Mask
+    labels: Floats
 
     @classmethod
-    def of(cls, weights: Floats, seen: Mask) -> Planned:
-        """Return the plan behind checked weights; `seen` as the attribute."""
+    def of(cls, weights: Floats, seen: Mask, source: Floats) -> Planned:
+        """Return the plan behind checked weights.
+
+        Parameters
+        ----------
+        weights, seen
+            As the attributes.
+        source
+            Correct source replies, of a shape that broadcasts to that of `weights`.
+        """
         omitted = weights == 0
         stratum = omitted | (seen & (weights != 1))
         stands = (stratum & seen).any(0)
-        return cls(weights, seen, stratum, seen | (omitted & stands))
+        labels = np.broadcast_to(source, weights.shape)
+        return cls(weights, seen, stratum, seen | (omitted & stands), labels)
 
     @property
     def lost(self) -> Mask:
         """Columns with cells left out and none, so far, that stands for them; shape (columns,)."""
         return np.asarray((self.stratum & ~self.counted).any(0), dtype=np.bool_)
 
-    def standing(self) -> Floats:
-        """Return how many cells stand for others, shape (columns,)."""
-        return np.asarray((self.stratum & self.seen).sum(0), dtype=np.float64)
+    def standing(self, label: float) -> Floats:
+        """Return how many cells of one source count stand for others, shape (columns,)."""
+        here = self.stratum & self.seen & (self.labels == label)
+        return np.asarray(here.sum(0), dtype=np.float64)
 
     def fill(self, values: Floats) -> Floats:
-        """Return `values` with the stratum filled so that plain sums over `counted` are right.
+        """Return `values` with the strata filled so that plain sums over `counted` are right.
+
+        A stratum of which nothing was seen (after another grading) takes the mean of the nearest.
 
         Parameters
         ----------
@@ -79,12 +95,20 @@ class Planned:
             Shape (items, columns), zeros where a cell was not seen.
         """
         weight = np.where(self.stratum & self.seen, self.weights, 0.0)
-        total = weight.sum(0)
-        mean = np.divide((weight * values).sum(0), total, out=np.zeros_like(total), where=total > 0)
+        names = np.unique(self.labels[self.stratum])
+        members = [self.stratum & (self.labels == name) for name in names]
+        total = np.array([(weight * part).sum(0) for part in members])
+        sums = np.array([(weight * values * part).sum(0) for part in members])
+        few = np.array([self.standing(name) for name in names])
+        means = np.divide(sums, total, out=np.zeros_like(total), where=total > 0)
         # residuals around a mean of few are too small: the factor of a sample variance
-        few = self.standing()
-        factor = np.sqrt(few / np.maximum(few - 1, 1))
-        filled = np.where(self.stratum, mean + factor * weight * (values - mean), values)
+        factors = np.sqrt(few / np.maximum(few - 1, 1))
+        filled = values
+        for i, part in enumerate(members):
+            distance = np.abs(names - names[i])[:, None] + np.where(total > 0, 0.0, np.inf)
+            nearest = means[distance.argmin(0), np.arange(values.shape[1])]
+            around = nearest + factors[i] * weight * (values - nearest)
+            filled = np.where(part, around, filled)
         return np.where(self.counted, filled, 0.0)
 
 
