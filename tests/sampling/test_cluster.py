@@ -31,6 +31,7 @@ from hatscore.sampling import (
     make_client,
     run_sampling,
 )
+from hatscore.sampling.budget import Usage
 from hatscore.sampling.cluster import Cluster, Job, sample_on_ray
 from hatscore.sampling.cluster_shard import (
     Merged,
@@ -175,12 +176,27 @@ def test_a_slice_is_sampled_into_a_shard_and_merged_once(tmp_path: Path) -> None
         assert merge(store, result.content) == Merged()  # it may come twice
 
 
+def test_merging_keeps_the_requests_together(tmp_path: Path) -> None:
+    [task, *_] = tasks(1, 2)
+    shard = Shard(tmp_path / "shard.sqlite", {})
+    shard.put_items([task])
+    for repeats, latency_s, seed in (((0, 1, 2), 0.5, 7), ((3, 4), 0.25, 8), ((5, 6), None, 9)):
+        reply = Completion("x", input_tokens=10, output_tokens=2, latency_s=latency_s)
+        shard.put_all(task.cell, repeats, [reply] * len(repeats), seed=seed)
+    content = shard.close()
+    with Store(tmp_path / "run.sqlite") as store:
+        store.put_items([task])
+        assert merge(store, content).new == 7
+        # One prompt for each of two requests; without a latency nobody knows, so one each.
+        assert store.usage() == Usage(7, 4 * 10, 7 * 2, 0)
+        assert [r.seed for _, r in store.rows()] == [7, 7, 7, 8, 8, 9, 9]
+
+
 def test_merging_never_replaces_a_good_reply(tmp_path: Path) -> None:
     [task, *_] = tasks(1, 2)
     shard = Shard(tmp_path / "shard.sqlite", {})
     shard.put_items([task])
-    shard.put(task.cell, 0, Completion("other"), seed=1)
-    shard.put(task.cell, 1, Completion("", error="lost"), seed=1)
+    shard.put_all(task.cell, [0, 1], [Completion("other"), Completion("", error="lost")], seed=1)
     content = shard.close()
     with Store(tmp_path / "run.sqlite") as store:
         store.put_items([task])
@@ -391,8 +407,7 @@ def test_several_models_and_results_under_a_url(
     wanted = tasks()
     left = Shard(tmp_path / "left.sqlite", {})
     left.put_items(wanted[:1])
-    for repeat in range(4):
-        left.put(wanted[0].cell, repeat, Completion("left"), seed=None)
+    left.put_all(wanted[0].cell, range(4), [Completion("left")] * 4, seed=None)
     Shelf(url).put(f"shards/{run_key(config('one'))}/000000.sqlite", left.close())
     with (
         Run.create_or_resume(tmp_path / "one", config("one")) as first,

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from hatscore.benchmarks.base import Prompt
 from hatscore.grading.answer import Gold
+from hatscore.sampling.fast_json import to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -36,8 +37,6 @@ _TUPLES = ("options", "labels", "also")
 _GOLD = tuple(field.name for field in fields(Gold))
 _gold_values = attrgetter(*_GOLD)  # asdict copies
 _USUAL = (None, None, *_gold_values(Gold("number", ""))[2:])  # the first two have no default
-
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 Names = dict[str, tuple[str, ...]]
 
@@ -71,7 +70,7 @@ def clean_all(texts: Sequence[str]) -> Sequence[str]:
 
 
 def _dump(value: object) -> str:
-    return clean(_encode(value))
+    return clean(to_json(value))
 
 
 def prompt_to_json(prompt: Prompt) -> str:

@@ -12,7 +12,6 @@ all of them back while one at a time looks whether the server has returned.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import time
 from dataclasses import dataclass
@@ -41,6 +40,7 @@ from hatscore.sampling.clients.retry import (
     is_temporary,
     retry_after_seconds,
 )
+from hatscore.sampling.fast_json import from_json, to_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -61,9 +61,6 @@ _NO_LIST = (404, 405, 501)
 _LOADING = 503
 _SERVER_ERRORS = 500
 _JSON = {"Content-Type": "application/json"}
-# Not escaped: what is no Latin script would be sent at twice to three times its size.
-_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
-_decode = json.JSONDecoder().decode
 
 
 class _Answer(NamedTuple):
@@ -355,7 +352,7 @@ class OpenAIClient:
     async def _http(self, method: str, url: URL, body: Mapping[str, Any] | None = None) -> _Answer:
         if self._session is None:
             self._session = self._new_session()
-        data = None if body is None else _encode(body).encode("utf-8", "replace")
+        data = None if body is None else to_json(body).encode("utf-8", "replace")
         start = time.monotonic()
         try:
             async with self._session.request(
@@ -370,12 +367,10 @@ class OpenAIClient:
             raise _LostError("the connection broke within the answer") from error
         except (aiohttp.ClientError, OSError) as error:
             raise _LostError(str(error) or type(error).__name__) from error
-        text = raw.decode("utf-8", "replace")
-        found: Any = text
         try:
-            found, is_json = _decode(text), True
+            found, is_json = from_json(raw), True
         except (ValueError, RecursionError):
-            is_json = False
+            found, is_json = raw.decode("utf-8", "replace"), False
         return _Answer(
             response.status,
             found,
