@@ -1,4 +1,4 @@
-"""Shows the tutorial notebook as a page of the site: its text and code, with a link to the file."""
+"""What the site needs beyond its plugins: the notebook as a page, and a reference without noise."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from mkdocs.structure.files import File
 if TYPE_CHECKING:
     from mkdocs.config.defaults import MkDocsConfig
     from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
 
 NOTEBOOK = "tutorial.ipynb"
 PAGE = "tutorial-notebook.md"
@@ -26,6 +27,11 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     title, *rest = parts
     files.append(File.generated(config, PAGE, content="\n\n".join([title, note, *rest])))
     return files
+
+
+def on_page_content(html: str, page: Page, **_: object) -> str:
+    """Leave out how click writes "no default", which mkdocs-click prints as it stands."""
+    return html.replace("<code>Sentinel.UNSET</code>", "") if "cli" in page.url else html
 
 
 def fenced(cell: nbformat.NotebookNode) -> str:

@@ -141,8 +141,12 @@ class Stage:
         if words[0] == "inspect":
             self.inspect(line, self.folder)
             return ""
-        if Path(words[0]).name == "hatscore" and not SHELL.search(re.sub("'[^']*'", "", line)):
-            return self.hatscore([part for word in words[1:] for part in spread(word)])
+        if Path(words[0]).name == "hatscore":
+            line, arrow, into = line.partition(" > ")
+            if not SHELL.search(re.sub("'[^']*'", "", line + into)):
+                asked = words[1:-2] if arrow else words[1:]
+                return self.hatscore([part for word in asked for part in spread(word)], into)
+            line += arrow + into
         done = subprocess.run(
             ["bash", "-c", f"(exit {self.code}); {line}"],  # noqa: S607 - found by the PATH
             capture_output=True,
@@ -153,7 +157,7 @@ class Stage:
         self.code = done.returncode
         return done.stdout + done.stderr
 
-    def hatscore(self, words: Sequence[str]) -> str:
+    def hatscore(self, words: Sequence[str], into: str = "") -> str:
         self.capsys.readouterr()
         with self.monkeypatch.context() as patched:
             if words[0] == "run":
@@ -163,6 +167,9 @@ class Stage:
                 main(words)
         self.code = int(end.value.code or 0)
         printed = self.capsys.readouterr()
+        if into:
+            self.write(into, printed.out)
+            return printed.err
         return printed.out + printed.err
 
     def python(self, text: str) -> None:
