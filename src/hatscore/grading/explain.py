@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from hatscore.errors import InputError
-from hatscore.grading.choice import announced_choice, bare_choice, choice_test, read_choice
+from hatscore.grading.choice import announced_choice, bare_choice, read_choice
 from hatscore.grading.name import read_name
-from hatscore.grading.number import announced_number, bare_number, is_number
+from hatscore.grading.number import announced_number, bare_number
 from hatscore.grading.reply import Read, boxes, line_after, prepare, spoken, strip_reasoning
-from hatscore.grading.status import grade
+from hatscore.grading.status import read_and_grade
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,17 +76,14 @@ def explain(reply: Reply, gold: Gold, *, names: NameMode = "lenient") -> Explain
     """
     judged = gold.kind == "judge"
     try:
-        graded = grade(reply, gold, names=names)
+        graded, read = read_and_grade(reply, gold, names=names)
     except InputError:
         if not judged:
             raise
         read = prepare(strip_reasoning(reply.text)[0], spoken)
         return Explained(None, _with_preparation("the whole reply goes to the judge", reply, read))
-    if graded.status in _ENDED:
+    if read is None or graded.status in _ENDED:
         return Explained(graded, _ENDED[graded.status](reply))
-    visible = strip_reasoning(reply.text)[0]
-    test = {"number": is_number, "choice": choice_test(gold.labels)}.get(gold.kind, spoken)
-    read = prepare(visible, test)
     why, spans = _RULES[gold.kind](read, gold, names, graded)
     return Explained(graded, _with_preparation(why, reply, read), _placed(reply.text, read, spans))
 

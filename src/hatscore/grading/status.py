@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from hatscore.grading.answer import Gold, NameMode, Reply
     from hatscore.grading.cues import Cue
 
-__all__ = ["grade"]
+__all__ = ["grade", "read_and_grade"]
 
 # Finish reasons of current servers and libraries, in small letters and without separators.
 _REFUSED = re.compile(
@@ -81,19 +81,26 @@ def grade(reply: Reply, gold: Gold, *, names: NameMode = "lenient") -> Graded:
     >>> grade(Reply("<think>Maybe"), Gold("number", "70000"))
     Graded(status='truncated', answer=None)
     """
+    return read_and_grade(reply, gold, names=names)[0]
+
+
+def read_and_grade(
+    reply: Reply, gold: Gold, *, names: NameMode = "lenient"
+) -> tuple[Graded, Read | None]:
+    """Return what :func:`grade` returns, and the text that was read; None where none was."""
     if gold.kind not in _READERS:
         raise UnknownNameError("kind of gold", str(gold.kind), _READERS)
     if reply.error is not None:
-        return Graded("error")
+        return Graded("error"), None
     finish = _SEPARATORS.sub("", (reply.finish_reason or "").lower().rpartition(".")[2])
     if _REFUSED.fullmatch(finish):
-        return Graded("refused")
+        return Graded("refused"), None
     visible, is_open = strip_reasoning(reply.text)
     is_cut = is_open or _CUT.fullmatch(finish) is not None
     read = prepare(visible, _test_of(gold))
     if not read.text.strip():
-        return Graded("truncated" if is_cut else "empty")
-    return _READERS[gold.kind](read, gold, names=names, is_cut=is_cut)
+        return Graded("truncated" if is_cut else "empty"), None
+    return _READERS[gold.kind](read, gold, names=names, is_cut=is_cut), read
 
 
 def _test_of(gold: Gold) -> Callable[[Read, Cue | None], bool]:

@@ -39,7 +39,7 @@ MOST_CHARACTERS = 20_000
 _FOLDER = "items"
 _BUILD = re.compile(r"[0-9a-f]{16}")
 _CHUNK = re.compile(r"\d+-\d+\.js")
-_BEYOND_16_BITS = "\uffff"
+_LAST_OF_16_BITS = "\uffff"
 
 _Key = tuple[str, str, str, bool]
 
@@ -302,4 +302,7 @@ def _cut(text: str) -> str:
 
 def _units(text: str, at: int) -> int:
     """Return a place in characters as browsers count: in units of 16 bits."""
-    return at + sum(sign > _BEYOND_16_BITS for sign in text[:at])
+    before = text[:at]
+    if not before or max(before) <= _LAST_OF_16_BITS:
+        return at
+    return at + sum(sign > _LAST_OF_16_BITS for sign in before)
