@@ -218,6 +218,7 @@ def test_a_study_file_is_planned_run_resumed_and_analysed(tmp_path, model_server
     assert "2 models (0 in the registry), 1 benchmark" in out
     again = run(path, "--dry-run").stdout
     assert "72 of 72 replies are there, 0 missing" in again
+    assert "Cost" not in again
 
 
 def test_a_plan_that_leaves_replies_out_is_counted_from_above(tmp_path):
@@ -230,6 +231,59 @@ def test_a_plan_that_leaves_replies_out_is_counted_from_above(tmp_path):
     (cell,) = read_study_file(path).cells
     assert (cell.request.plan.kind, cell.request.plan.keep) == ("efficient", 0.15)
     assert "0 of at most 100 replies are there" in run(path, "--dry-run").stdout
+
+
+def priced(tmp_path, more=""):
+    path = tmp_path / "study.toml"
+    path.write_text(
+        '[study]\nmodels = ["claude-haiku-4-5-20251001", "gemma-3-1b-it"]\n'
+        f'items = 6\nlanguages = ["de"]\n{more}[[benchmark]]\nname = "worldfacts"\n',
+        encoding="utf-8",
+    )
+    return path
+
+
+def test_a_cost_is_told_where_the_registry_has_a_price(tmp_path):
+    from hatscore.cli.running import load_tasks
+    from hatscore.models import load_models
+
+    path = priced(tmp_path)
+    price = load_models().models["claude-haiku-4-5-20251001"].price
+    request = read_study_file(path).cells[0].request
+    ((_, tasks),) = load_tasks(request, "chat")
+    prompts = sum(len(t.prompt.text.encode()) * t.repeats for t in tasks) / 3.5
+    replies = sum(t.repeats for t in tasks)
+    assert replies == 6 * 2 * 10
+
+    def usd(output):
+        return f"{(prompts * price['input'] + output * price['output']) / 1e6:.2f} USD"
+
+    out = run(path, "--dry-run").stdout
+    most = sum(t.prompt.max_tokens * t.repeats for t in tasks)
+    assert f"at most {usd(most)} (price of the vendor on {price['date']}" in out
+    assert f"Cost: at most {usd(most)} for the 1 cells whose price is known" in out
+    assert "No price is known of gemma-3-1b-it" in out
+    given = run(path, "--dry-run", "--output-tokens", 5000).stdout
+    assert f"; about {usd(5000 * replies)} (" in given
+    assert "5000 output tokens a reply as given" in given
+
+
+def test_batches_and_plans_that_ask_less_cost_less(tmp_path):
+    full = cost_in(run(priced(tmp_path), "--dry-run", "--output-tokens", 5000).stdout)
+    batch = run(priced(tmp_path, "batch = true\n"), "--dry-run", "--output-tokens", 5000).stdout
+    assert "50% off in batches" in batch
+    assert cost_in(batch) == pytest.approx(full / 2, abs=0.01)
+    less = priced(tmp_path, 'plan = "efficient"\n')
+    assert cost_in(run(less, "--dry-run", "--output-tokens", 5000).stdout) < full
+
+
+def cost_in(text):
+    return float(text.partition("Cost: about ")[2].partition(" USD")[0])
+
+
+def test_output_tokens_are_for_a_dry_run(outcomes):
+    with pytest.raises(InputError, match="--dry-run"):
+        run(outcomes, "--output-tokens", 100)
 
 
 def test_cells_that_cannot_be_planned_are_counted(tmp_path):

@@ -37,6 +37,11 @@ __all__ = ["command"]
 )
 @click.option("--dry-run", is_flag=True, help="Of a study file: say what is missing, and stop.")
 @click.option(
+    "--output-tokens",
+    type=click.FloatRange(min=0),
+    help="With --dry-run: of one reply, reasoning included; default as in the replies there are.",
+)
+@click.option(
     "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
 @click.option(
@@ -75,7 +80,7 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
 
             study = read_study_file(Path(paths[0]))
             if given["dry_run"]:
-                click.echo(describe(study, registry))
+                click.echo(describe(study, registry, output_tokens=given["output_tokens"]))
                 return 0
             complete, places = _sample(study, quiet=given["quiet"])
         from hatscore.cli.comparable import check_comparable
@@ -97,6 +102,8 @@ def _check_words(paths: tuple[str, ...], given: dict[str, Any]) -> None:
     is_file = len(paths) == 1 and paths[0].endswith(".toml")
     if given["dry_run"] and not is_file:
         raise InputError("--dry-run is for a study file: hatscore study STUDY.toml --dry-run")
+    if given["output_tokens"] is not None and not given["dry_run"]:
+        raise InputError("--output-tokens is for the cost that --dry-run tells")
     if not is_file and any(p.endswith(".toml") for p in paths):
         raise InputError("a study file stands alone; runs and files are not mixed")
 

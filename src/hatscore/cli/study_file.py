@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hatscore.benchmarks import get_benchmark
-from hatscore.benchmarks.base import Bindable
-from hatscore.cli.running import Request, default_directory
+from hatscore.cli.planned import DEFAULT_PLAN, choose_plan
+from hatscore.cli.running import Request, default_directory, load_tasks
+from hatscore.cli.study_cost import cost_of, expected, price_of
 from hatscore.errors import HatscoreError, InputError, UnknownNameError
-from hatscore.languages import check_language
 from hatscore.readers.hatscore_run import sniff
 from hatscore.sampling import SamplingParams
+from hatscore.sampling.budget import Usage
 from hatscore.sampling.plan import KEEP, parse_plan
 from hatscore.sampling.run import Run
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hatscore.models import Registry
+    from hatscore.sampling import SamplingPlan, Task
 
 __all__ = ["Cell", "StudyFile", "describe", "read_study_file"]
 
@@ -48,43 +50,23 @@ class Cell:
     request: Request
     directory: Path
 
-    def planned(self) -> int:
-        """Return the replies of the whole cell.
+    def tasks(self) -> list[Task]:
+        """Return everything that the full plan of the cell asks.
 
         Raises
         ------
         InputError
             The benchmark cannot be loaded, or has no such language.
         """
-        r = self.request
-        benchmark = get_benchmark(r.benchmarks[0])
-        options = dict(r.options)
-        if isinstance(benchmark, Bindable):
-            benchmark = benchmark.bind(options)
-        source = check_language(
-            r.source_language or benchmark.source_languages[0], benchmark.source_languages
-        )
-        asked = [check_language(x, benchmark.languages) for x in r.languages or benchmark.languages]
-        items = benchmark.load(
-            languages=list(dict.fromkeys([source, *asked])),
-            source_language=source,
-            items=r.items,
-            seed=r.seed,
-            options=options,
-        )
-        return len(items) * r.repeats
+        ((_, tasks),) = load_tasks(self.request, self.request.mode or "chat")
+        return tasks
 
-    @property
-    def is_full(self) -> bool:
-        """Whether every planned reply is asked for; other plans leave some out as they go."""
-        return self.request.plan is not None and self.request.plan.kind == "paper"
-
-    def present(self) -> int:
-        """Return the replies that are there."""
+    def present(self) -> Usage:
+        """Return the replies that are there, and their tokens."""
         if not sniff(self.directory):
-            return 0
+            return Usage()
         with Run.open(self.directory) as run:
-            return sum(run.store.counts().values())
+            return run.store.usage()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,36 +123,91 @@ def read_study_file(path: Path) -> StudyFile:
     return StudyFile(tuple(cells))
 
 
-def describe(study: StudyFile, registry: Registry) -> str:
-    """Return what of a study is there, what is missing, and what output of that costs at most."""
-    lines, missing, unknown = [], 0, 0
+def describe(study: StudyFile, registry: Registry, *, output_tokens: float | None = None) -> str:
+    """Return what of a study is there, what is missing, and what that is expected to cost.
+
+    Parameters
+    ----------
+    study
+        From `read_study_file`.
+    registry
+        Holds the prices of models.
+    output_tokens
+        Of one reply, reasoning included; default those of the replies that are there, else the
+        most that a reply may have.
+    """
+    lines, missing, costs, priceless, unknown = [], 0, [], [], 0
+    loaded: dict[tuple[Any, ...], list[Task]] = {}
     for cell in study.cells:
         r = cell.request
         head = f"{r.model} on {r.benchmarks[0]}"
         try:
-            planned, there = cell.planned(), cell.present()
+            tasks = _shared_tasks(cell, loaded)
+            plan = _plan_of(r, tasks)
+            usage = cell.present()
         except HatscoreError as error:
             lines.append(f"{head}: cannot be planned: {error}")
             unknown += 1
             continue
-        rest = max(0, planned - there)
+        planned = sum(task.repeats for task in tasks)
+        rest = max(0, planned - usage.replies)
         missing += rest
-        most = "" if cell.is_full else "at most "
-        line = f"{head}: {there:,} of {most}{planned:,} replies are there, {most}{rest:,} missing"
-        lines.append(f"{line} ({cell.directory}){_price(r, rest, registry)}")
+        most = "" if plan.kind == "paper" else "at most "
+        line = f"{head}: {usage.replies:,} of {most}{planned:,} replies are there, "
+        line += f"{most}{rest:,} missing ({cell.directory})"
+        price = price_of(r.model, registry, batch=r.batch)
+        if price is None:
+            priceless += [r.model] if rest else []
+        elif rest:
+            seen = usage.output_tokens / usage.replies if usage.replies else None
+            found = expected(
+                tasks,
+                plan=plan,
+                repeats=r.repeats,
+                params=r.params,
+                output_tokens=output_tokens,
+                seen=seen,
+            )
+            costs.append((cost_of(price, found, found.outlook.replies - usage.replies), found))
+            word = "at most" if found.is_bound else "about"
+            line += f"; {word} {costs[-1][0]:.2f} USD ({price.said}; {found.basis})"
+        lines.append(line)
     last = f"Missing: {missing:,} replies in {len(study.cells) - unknown} cells"
     if unknown:
         last += f"; {unknown} cells cannot be planned"
-    return "\n".join([*lines, f"{last}."])
+    lines.append(f"{last}.")
+    if costs:
+        word = "at most" if any(found.is_bound for _, found in costs) else "about"
+        total = math.fsum(cost for cost, _ in costs)
+        lines.append(
+            f"Cost: {word} {total:.2f} USD for the {len(costs)} cells whose price is known. Tokens "
+            "of prompts are reckoned by their bytes; say with --output-tokens how long replies are."
+        )
+    if priceless:
+        names = ", ".join(dict.fromkeys(priceless))
+        lines.append(f"No price is known of {names} (--models adds one).")
+    return "\n".join(lines)
 
 
-def _price(request: Request, replies: int, registry: Registry) -> str:
-    entry = registry.find(request.model)
-    most = request.params.max_tokens
-    if not replies or entry is None or not entry.price or most is None:
-        return ""
-    cost = replies * most * float(entry.price["output"]) / 1e6
-    return f"; output at most {cost:.2f} USD (price of {entry.price['date']})"
+def _shared_tasks(cell: Cell, loaded: dict[tuple[Any, ...], list[Task]]) -> list[Task]:
+    """Return the tasks of a cell, loaded once for all models that are asked the same."""
+    r = cell.request
+    key = (r.benchmarks, tuple(r.languages or ()), r.source_language, r.items, r.repeats, r.seed,
+           r.mode, r.prompt_language, tuple(sorted(r.options.items())))  # fmt: skip
+    if key not in loaded:
+        loaded[key] = cell.tasks()
+    return loaded[key]
+
+
+def _plan_of(request: Request, tasks: list[Task]) -> SamplingPlan:
+    plan, _ = choose_plan(
+        request.plan,
+        [task.item for task in tasks],
+        benchmark=request.benchmarks[0],
+        repeats=request.repeats,
+        default=DEFAULT_PLAN,
+    )
+    return plan
 
 
 def _cell(model: str, benchmark: Mapping[str, Any], shared: Mapping[str, Any], root: Path) -> Cell:
