@@ -291,7 +291,7 @@ def test_script_effect_is_seen_over_items(found, study):
 
 def test_pairs_are_used_where_the_source_differs_by_item(study):
     block = next(b for b in study.outcomes.aligned() if b.benchmark == "closed-book")
-    pairs = pair_scores(block, estimator="hat", confidence=0.95)
+    pairs = pair_scores(block, estimator="hat")
     assert len(pairs) == 6 * 5
     assert ("de", "de") not in pairs
     other, same = trait_difference(block, script_of, estimator="hat", confidence=0.95)

@@ -77,7 +77,8 @@ class Trend:
         Standard error of the slope for other models (Knapp and Hartung, Statistics in Medicine
         22, 2003); it holds the independent part of the item noise too.
     low, high
-        Interval of the slope over models, Student's t with ``n_models - 2`` degrees of freedom.
+        Interval of the slope over models, Student's t with as many degrees of freedom as models
+        less coefficients.
     p
         Two-sided p of ``slope == 0`` over models.
     p_permutation
@@ -151,6 +152,7 @@ def trend(
     x: ArrayLike,
     scores: Sequence[Estimate],
     *,
+    absorb: Sequence[str] | None = None,
     confidence: float = 0.95,
     n_permutations: int = 5000,
     rng: np.random.Generator | None = None,
@@ -159,7 +161,8 @@ def trend(
 
     Weights are ``1 / (se**2 + tau**2)``, with the variance between models, tau squared, by the
     method of moments (R. DerSimonian and N. Laird, Controlled Clinical Trials 7, 1986, extended
-    to a regression).
+    to a regression). Unlike that of equal weights, the interval holds where noisy scores sit at
+    one end of x, as those of small models do.
 
     Parameters
     ----------
@@ -167,10 +170,14 @@ def trend(
         One number per model, shape (models,): log10 of parameters, years.
     scores
         One Estimate per model; those without a value are left out with their x.
+    absorb
+        One label per model; every label gets an intercept of its own, so that the slope is that
+        *within* families. `intercept` is then their mean over models, `p_permutation` reorders
+        within labels, and the robust slope, which knows no families, is missing.
     confidence
         Level of the intervals, in (0, 1).
     n_permutations
-        Reorderings drawn where there are too many to try all.
+        Reorderings drawn where there are too many to try all; 0 for none, and no such p.
     rng
         Generator for the reorderings; default seed 0.
 
@@ -181,47 +188,53 @@ def trend(
     """
     normal_quantile(confidence)
     xs = np.asarray(x, dtype=np.float64)
-    if xs.shape != (len(scores),):
+    labels = np.zeros(len(scores)) if absorb is None else np.asarray(absorb)
+    if xs.shape != (len(scores),) or labels.shape != xs.shape:
         raise InputError(
-            f"trend needs one x per score; got shape {xs.shape} and {len(scores)} scores"
+            f"trend needs one x per score, and one label where labels are given; got shapes "
+            f"{xs.shape} and {labels.shape} for {len(scores)} scores"
         )
     keep = [
         i for i, s in enumerate(scores) if math.isfinite(s.value) and math.isfinite(float(xs[i]))
     ]
     used = [scores[i] for i in keep]
-    xs = xs[keep]
+    xs, codes = xs[keep], np.unique(labels[keep], return_inverse=True)[1]
     n = len(used)
-    if n < _FEWEST or np.ptp(xs) == 0:
+    own = (codes[:, None] == np.arange(codes.max(initial=-1) + 1)).astype(np.float64)
+    inner = xs - own @ ((own.T @ xs) / own.sum(0))
+    freedom = n - own.shape[1] - 1
+    if freedom < 1 or not np.ptp(inner) > 1e-12 * np.ptp(xs):
         reason = (
             f"{n} models with a value are too few for a trend"
-            if n < _FEWEST
+            if freedom < 1
             else "all models have the same x"
         )
         return _no_trend(n, confidence, reason)
     y = np.array([s.value for s in used])
     se2 = np.array([s.se for s in used]) ** 2
-    tau2 = _between(xs, y, se2)
+    design = np.column_stack([own, xs])
+    tau2 = _between(design, y, se2)
     weight = _weights(se2, tau2)
-    design = np.column_stack([np.ones(n), xs])
-    intercept, slope = _solve(design, weight, y)
-    residual = y - intercept - slope * xs
+    coefficients = _solve(design, weight, y)
+    slope = float(coefficients[-1])
+    residual = y - design @ coefficients
     inverse = np.linalg.inv(design.T @ (weight[:, None] * design))
-    scatter = float((weight * residual**2).sum() / (n - 2))
-    se_models = math.sqrt(scatter * inverse[1, 1])
-    leverage = (inverse @ (design * weight[:, None]).T)[1]
+    scatter = float((weight * residual**2).sum() / freedom)
+    se_models = math.sqrt(scatter * inverse[-1, -1])
+    leverage = (inverse @ (design * weight[:, None]).T)[-1]
     items = combine(used, leverage.tolist(), estimator="trend", confidence=confidence)
-    half = float(stdtrit(n - 2, 0.5 + confidence / 2)) * se_models
-    robust = theilslopes(y, xs, alpha=confidence)
-    p = float(2 * stdtr(n - 2, -abs(slope) / se_models)) if se_models > 0 else math.nan
+    half = float(stdtrit(freedom, 0.5 + confidence / 2)) * se_models
+    robust = (math.nan,) * 4 if absorb is not None else theilslopes(y, xs, alpha=confidence)
+    p = float(2 * stdtr(freedom, -abs(slope) / se_models)) if se_models > 0 else math.nan
     return Trend(
-        slope=float(slope),
-        intercept=float(intercept),
+        slope=slope,
+        intercept=float((own @ coefficients[:-1]).mean()),
         se_items=items.se,
         se_models=se_models,
-        low=float(slope) - half,
-        high=float(slope) + half,
+        low=slope - half,
+        high=slope + half,
         p=p,
-        p_permutation=_permutation_p(xs, y, n_permutations, rng),
+        p_permutation=_permutation_p(inner, y, codes, n_permutations, rng),
         robust_slope=float(robust[0]),
         robust_low=float(robust[2]),
         robust_high=float(robust[3]),
@@ -274,13 +287,10 @@ def _solve(design: Floats, weight: Floats, y: Floats) -> Floats:
     return np.asarray(np.linalg.solve(gram, design.T @ (weight * y)), dtype=np.float64)
 
 
-def _between(x: Floats, y: Floats, se2: Floats) -> float:
+def _between(design: Floats, y: Floats, se2: Floats) -> float:
     """Return tau squared by the method of moments, at least 0."""
-    n = len(y)
-    design = np.column_stack([np.ones(n), x])
     weight = _weights(se2, 0.0)
-    intercept, slope = _solve(design, weight, y)
-    spread = float((weight * (y - intercept - slope * x) ** 2).sum())
+    spread = float((weight * (y - design @ _solve(design, weight, y)) ** 2).sum())
     inverse = np.linalg.inv(design.T @ (weight[:, None] * design))
     hat = np.trace(inverse @ (design.T @ ((weight**2)[:, None] * design)))
     # what the item noise alone would give
@@ -292,16 +302,26 @@ def _between(x: Floats, y: Floats, se2: Floats) -> float:
 
 
 def _permutation_p(
-    x: Floats, y: Floats, n_permutations: int, rng: np.random.Generator | None
+    centred: Floats,
+    y: Floats,
+    codes: NDArray[np.intp],
+    n_permutations: int,
+    rng: np.random.Generator | None,
 ) -> float:
-    centred = x - x.mean()
+    """Return the share of reorderings of x, within labels, that are as steep as x is."""
     observed = abs(float(centred @ y))
     slack = 1e-12 * max(observed, 1.0)
     if len(y) <= _EXACT:
         orders = np.array(list(itertools.permutations(range(len(y)))))
+        orders = orders[(codes[orders] == codes).all(1)]
         return float((np.abs(centred[orders] @ y) >= observed - slack).mean())
+    if not n_permutations:
+        return math.nan
     generator = np.random.default_rng(0) if rng is None else rng
-    shuffled = generator.permuted(np.tile(centred, (n_permutations, 1)), axis=1)
+    shuffled = np.tile(centred, (n_permutations, 1))
+    for code in range(codes.max() + 1):
+        at = codes == code
+        shuffled[:, at] = generator.permuted(shuffled[:, at], axis=1)
     steeper = int((np.abs(shuffled @ y) >= observed - slack).sum())
     # the observed order is one of the possible ones
     return (steeper + 1) / (n_permutations + 1)

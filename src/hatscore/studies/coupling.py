@@ -1,8 +1,8 @@
 """Whether target accuracy, and HAT, is a function of source accuracy across models.
 
 Both uncertainties are given. *Items*: the R2 of these models, had we other items; noise of items
-makes an observed R2 too small, so its part is taken out of both variances and the covariance with
-the influences of the accuracies. *Models*: Fisher's interval of the correlation, had we others.
+scatters both scores, so its part is taken out with their influences (see `coupled`). *Models*:
+Fisher's interval of the observed correlation, had we others.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
+from scipy.special import stdtrit
 
 from hatscore.scoring import MACRO
-from hatscore.stats import Estimate
+from hatscore.stats import Estimate, combine
 from hatscore.stats.regression import coupling as fisher
-from hatscore.studies.effects import function_of
+from hatscore.studies.effects import fair, freedom
 from hatscore.studies.result import Analysis, Figure, Finding, between, cannot_tell, counted
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ __all__ = ["Coupled", "coupled", "coupling"]
 
 QUESTION = "How much of target accuracy, and of HAT, does source accuracy explain across models?"
 _FEWEST = 4
-_ONE = 1 - 1e-12
 _PAIRS = (("target_accuracy", "target accuracy"), ("HAT", "HAT"))
 
 
@@ -64,38 +64,44 @@ class Coupled:
 def coupled(x: Sequence[Estimate], y: Sequence[Estimate], *, confidence: float) -> Coupled:
     """Return the R2 of y on x, one estimate per model each, with both uncertainties.
 
-    The interval over items is made for Fisher's z of the correlation, so that it stays inside
-    [0, 1] and reaches 0 where the sign is open.
+    With centred scores and the covariance V of their item noise, from influences over shared
+    items, the moments of the true scores are unbiased (errors in variables; W. A. Fuller,
+    Measurement Error Models, 1987)::
+
+        Sxx = x'x - tr Vxx,   Syy = y'y - tr Vyy,   Sxy = x'y - tr Vxy
+        R2  = (Sxy**2 - Var(Sxy)) / (Sxx Syy),   cut to [0, 1]
+
+    Sxy squared would be too large by the variance of Sxy. All moments are quadratic forms, and so
+    is ``D = sqrt(Sxx Syy)`` around their ratio. The interval is Fieller's for ``r = Sxy / D``: all
+    r in [-1, 1] with ``(Sxy - r D)**2 <= t**2 sum_g (a_g - r d_g)**2``, a and d being the
+    influences of Sxy and D, summed over items g, and t Student's quantile. It is squared, reaches
+    0 where the sign is open, and is all of [0, 1] where D is within its noise of 0.
     """
     keep = [
         i
         for i, (a, b) in enumerate(zip(x, y, strict=True))
         if math.isfinite(a.value) and math.isfinite(b.value)
     ]
-    xs, ys = [x[i] for i in keep], [y[i] for i in keep]
+    xs, ys = [fair(x[i]) for i in keep], [fair(y[i]) for i in keep]
     a, b = np.array([e.value for e in xs]), np.array([e.value for e in ys])
     plain = fisher(a, b, confidence=confidence)
     n = len(keep)
     if plain.reason or n < _FEWEST:
-        lost = Estimate.missing(
-            plain.reason or f"{n} models are too few",
-            estimator="r_squared",
-            interval="delta",
-            confidence=confidence,
-        )
-        return Coupled(plain.r_squared, lost, plain.low, plain.high, n)
-    fx, fy = _influences([*xs, *ys])
-    fx, fy = fx - fx.mean(0), fy - fy.mean(0)
-    da, db = a - a.mean(), b - b.mean()
-    sxx = float(da @ da) - float((fx * fx).sum())
-    syy = float(db @ db) - float((fy * fy).sum())
-    sxy = float(da @ db) - float((fx * fy).sum())
-    items = _squared(xs, ys, (da, db), (sxx, syy, sxy), confidence)
+        items = _lost(plain.reason or f"{n} models are too few", confidence)
+    else:
+        items = _squared(xs, ys, confidence)
     return Coupled(plain.r_squared, items, plain.low, plain.high, n)
 
 
-def _influences(estimates: Sequence[Estimate]) -> tuple[Floats, Floats]:
-    """Return influences over joint clusters, shape (models, clusters), of both halves."""
+def _lost(reason: str, confidence: float) -> Estimate:
+    return Estimate.missing(reason, estimator="r_squared", interval="delta", confidence=confidence)
+
+
+def _influences(estimates: Sequence[Estimate]) -> Floats:
+    """Return influences over joint clusters, shape (estimates, clusters)."""
+    first = estimates[0].clusters
+    if all(e.clusters is first or np.array_equal(e.clusters, first) for e in estimates):
+        return np.array([e.influence for e in estimates])
     where: dict[object, int] = {}
     for e in estimates:
         for label in e.clusters:
@@ -103,46 +109,64 @@ def _influences(estimates: Sequence[Estimate]) -> tuple[Floats, Floats]:
     table = np.zeros((len(estimates), len(where)))
     for i, e in enumerate(estimates):
         np.add.at(table[i], [where[label] for label in e.clusters], e.influence)
-    half = len(estimates) // 2
-    return table[:half], table[half:]
+    return table
 
 
-def _squared(
-    xs: Sequence[Estimate],
-    ys: Sequence[Estimate],
-    centred: tuple[Floats, Floats],
-    moments: tuple[float, float, float],
-    confidence: float,
-) -> Estimate:
-    sxx, syy, sxy = moments
+def _squared(xs: Sequence[Estimate], ys: Sequence[Estimate], confidence: float) -> Estimate:
+    noise = _influences([*xs, *ys])
+    fx, fy = (part - part.mean(0) for part in np.split(noise, 2))
+    x, y = (np.array([e.value for e in es]) for es in (xs, ys))
+    x, y = x - x.mean(), y - y.mean()
+    sxx = float(x @ x - (fx * fx).sum())
+    syy = float(y @ y - (fy * fy).sum())
+    sxy = float(x @ y - (fx * fy).sum())
     if sxx <= 0 or syy <= 0:
-        return Estimate.missing(
-            "the models differ by no more than the noise of items",
-            estimator="r_squared",
-            interval="delta",
-            confidence=confidence,
-        )
-    scale = math.sqrt(sxx * syy)
-    r = max(-_ONE, min(_ONE, sxy / scale))
-    da, db = centred
-    # derivatives of r by the accuracies; those of the noise terms are of higher order
-    by_x = db / scale - r * da / sxx
-    by_y = da / scale - r * db / syy
-    found = function_of([*xs, *ys], r, [*by_x, *by_y], name="r_squared", confidence=confidence)
-    if not math.isfinite(found.value):
-        return found
-    half = (found.high - found.low) / 2 / (1 - r * r)
-    ends = sorted(math.tanh(math.atanh(r) + side * half) for side in (-1, 1))
-    crosses = ends[0] <= 0 <= ends[1]
-    squares = sorted(e * e for e in ends)
-    return replace(
-        found,
-        value=r * r,
-        se=2 * abs(r) * found.se,
-        low=0.0 if crosses else squares[0],
-        high=squares[1],
-        influence=2 * r * found.influence,
+        return _lost("the models differ by no more than the noise of items", confidence)
+    if not min(e.n_effective for e in (*xs, *ys)) > 1:
+        return _lost("too few effective items", confidence)
+    d, ratio = math.sqrt(sxx * syy), math.sqrt(syy / sxx)
+    of_xy, of_d = x @ fy + y @ fx, ratio * (x @ fx) + (y @ fy) / ratio
+    # z'Qz from noisy z has 4 z'QVQz, too large by 2 tr(QVQV) for the variance
+    vx, vy, vxy = fx @ fx.T, fy @ fy.T, fx @ fy.T
+    twice = float((vx * vy).sum() + (vxy * vxy.T).sum())
+    value = max(0.0, min(1.0, (sxy**2 - max(0.0, float(of_xy @ of_xy) - twice)) / d**2))
+    r = max(-1.0, min(1.0, sxy / d))
+    slope = (of_xy - r * of_d) / d
+    t2 = float(stdtrit(freedom(slope), 0.5 + confidence / 2)) ** 2
+    low, high = _fieller(
+        d * d - t2 * float(of_d @ of_d),
+        sxy * d - t2 * float(of_xy @ of_d),
+        sxy * sxy - t2 * float(of_xy @ of_xy),
     )
+    by_x, by_y = (y / d - r * x / sxx).tolist(), (x / d - r * y / syy).tolist()
+    linear = combine([*xs, *ys], [*by_x, *by_y], estimator="r_squared", confidence=confidence)
+    return replace(
+        linear,
+        value=value,
+        se=2 * abs(r) * linear.se,
+        low=min(low, value),
+        high=max(high, value),
+        interval="fieller",
+        influence=2 * r * linear.influence,
+    )
+
+
+def _fieller(square: float, half: float, const: float) -> tuple[float, float]:
+    """Return the least and largest r**2 with ``square r**2 - 2 half r + const <= 0``, |r| <= 1."""
+    disc = half * half - square * const
+    root = math.sqrt(max(disc, 0.0))
+    ends = sorted(e / square for e in (half - root, half + root)) if square else [-1.0, 1.0]
+    if square <= 0:
+        # everything, or everything but what lies between the ends
+        zero_is_in = disc <= 0 or const <= 0 or square == 0
+        return (0.0 if zero_is_in else min(1.0, min(abs(e) for e in ends) ** 2)), 1.0
+    if ends[0] > 1 or ends[1] < -1:
+        # noise beyond what a correlation can be: as wide, at the edge
+        nearest = max(0.0, 1.0 - (ends[1] - ends[0]))
+        return nearest * nearest, 1.0
+    low, high = max(ends[0], -1.0), min(ends[1], 1.0)
+    squares = sorted((low * low, high * high))
+    return (0.0 if low <= 0 <= high else squares[0]), squares[1]
 
 
 def coupling(material: Material) -> Analysis:

@@ -19,6 +19,7 @@ from hatscore.languages import script
 __all__ = ["articles", "family_of", "script_of", "speakers"]
 
 
+@cache
 def script_of(tag: str) -> str:
     """Return the script as ISO 15924 code; empty where CLDR does not know the language.
 
@@ -47,6 +48,7 @@ def articles(tag: str) -> float:
     return float(_row(tag).get("articles", math.nan))
 
 
+@cache
 def _row(tag: str) -> dict[str, Any]:
     row: dict[str, Any] = _table().get(tag.replace("_", "-").split("-")[0].lower(), {})
     return row

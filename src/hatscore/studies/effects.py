@@ -9,21 +9,34 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from hatscore.errors import InputError
-from hatscore.stats import Estimate, combine, mean
-from hatscore.stats.intervals import t_quantile
+from hatscore.stats import Estimate, combine, difference, mean
+from hatscore.stats.intervals import normal_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["Line", "benjamini_hochberg", "fit", "function_of", "over_units", "scoped"]
+__all__ = [
+    "Line",
+    "benjamini_hochberg",
+    "fair",
+    "fit",
+    "freedom",
+    "function_of",
+    "gap_between",
+    "over_units",
+    "scoped",
+    "student",
+    "student_p",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +76,18 @@ def scoped(estimate: Estimate, scope: str) -> Estimate:
     """Return the estimate with its cluster labels made unique to a benchmark.
 
     Item ``17`` of one benchmark is not item ``17`` of another, and must not be paired with it.
+    Equal labels share one array, so that estimates over the same items are added without a look
+    at every label.
     """
-    labels = np.empty(len(estimate.clusters), dtype=object)
-    labels[:] = [f"{scope}\x1f{label}" for label in estimate.clusters]
-    return replace(estimate, clusters=labels)
+    return replace(estimate, clusters=_labels(tuple(map(str, estimate.clusters)), scope))
+
+
+@lru_cache(maxsize=256)
+def _labels(clusters: tuple[str, ...], scope: str) -> NDArray[np.object_]:
+    labels = np.empty(len(clusters), dtype=object)
+    labels[:] = [f"{scope}\x1f{label}" for label in clusters]
+    labels.flags.writeable = False
+    return labels
 
 
 def function_of(
@@ -101,24 +122,92 @@ def function_of(
     )
 
 
-def over_units(estimates: Sequence[Estimate], *, confidence: float) -> Estimate:
-    """Return the mean over models or languages, with the mean of their effective items.
+def fair(estimate: Estimate) -> Estimate:
+    """Return the estimate with its influences made as large as they are on average.
 
-    `stats.mean` takes the smallest effective number of its parts, which is right for two or three
-    of them; a mean over many does not hang on its weakest.
+    Every cluster pulls the estimate towards itself, so its residual, and with it the influence, is
+    too small: ``E[sum(psi**2)] = V (1 - 1/n)`` where the variance of a cluster goes with its
+    weight, n being the effective number of clusters (R. M. Bell and D. F. McCaffrey, Survey
+    Methodology 28, 2002, for a ratio). The influences are multiplied by ``sqrt(n / (n - 1))``,
+    before estimates are combined: each part by its own factor, not all by that of the weakest.
+    """
+    n = estimate.n_effective
+    if not n > 1 or math.isinf(n):
+        return estimate
+    factor = math.sqrt(n / (n - 1))
+    return replace(
+        estimate, se=factor * estimate.se, influence=factor * np.asarray(estimate.influence)
+    )
+
+
+def freedom(influence: ArrayLike) -> float:
+    """Return the degrees of freedom of ``sum(influence**2)`` as a variance, at least 1.
+
+    Satterthwaite's ``2 V**2 / Var(V)`` with ``Var(V)`` from the fourth powers of the influences
+    themselves: ``df = 3 (sum psi**2)**2 / sum psi**4 - 2``, unbiased in both parts for normal
+    psi of any variances (S. R. Lipsitz, J. G. Ibrahim and M. Parzen, The Statistician 48, 1999),
+    and never more than clusters with any influence, less one. Kish's number of clusters counts the
+    weights alone and says less than there is: the residuals of items that weigh little scatter
+    too.
+
+    Examples
+    --------
+    >>> freedom([0.1, -0.1] * 25)
+    49.0
+    >>> freedom([1.0, 0.0, 0.0])
+    1.0
+    """
+    squares = np.asarray(influence, dtype=np.float64) ** 2
+    fourth = float(squares @ squares)
+    if fourth == 0:
+        return 1.0
+    most = float(np.count_nonzero(squares) - 1)
+    return max(1.0, min(most, 3 * float(squares.sum()) ** 2 / fourth - 2))
+
+
+def student(estimate: Estimate, *, confidence: float) -> Estimate:
+    """Return the estimate with Student's interval for the `freedom` of its influences.
+
+    The influences are taken as they are: see `fair`. An estimate without a value or without
+    spread stays as it is.
+    """
+    normal_quantile(confidence)  # checks the level
+    if math.isnan(estimate.value) or estimate.se == 0 or not estimate.n_effective > 1:
+        return estimate
+    t = float(stdtrit(freedom(estimate.influence), 0.5 + confidence / 2))
+    half = t * estimate.se
+    return replace(estimate, low=estimate.value - half, high=estimate.value + half)
+
+
+def student_p(estimate: Estimate, *, null: float = 0.0) -> float:
+    """Return the two-sided p of ``estimate == null`` that fits the interval of `student`."""
+    if math.isnan(estimate.value) or estimate.se == 0 or not estimate.n_effective > 1:
+        return math.nan
+    t = -abs(estimate.value - null) / estimate.se
+    return float(2 * stdtr(freedom(estimate.influence), t))
+
+
+def gap_between(first: Estimate, second: Estimate, *, confidence: float) -> Estimate:
+    """Return ``first - second``, paired on clusters, with the interval of `student`."""
+    paired = difference(fair(first), fair(second), confidence=confidence)
+    return student(paired, confidence=confidence)
+
+
+def over_units(estimates: Sequence[Estimate], *, confidence: float) -> Estimate:
+    """Return the mean over models or languages, with the interval of `student`.
+
+    Parameters
+    ----------
+    estimates
+        With influences that are `fair`.
+    confidence
+        Level of the interval.
     """
     over = mean(estimates, confidence=confidence)
     if math.isnan(over.value) or over.se == 0:
         return over
     n = float(np.mean([e.n_effective for e in estimates]))
-    half = t_quantile(confidence, n) * over.se
-    return replace(
-        over,
-        low=over.value - half,
-        high=over.value + half,
-        n_effective=n,
-        estimator="mean",
-    )
+    return student(replace(over, n_effective=n, estimator="mean"), confidence=confidence)
 
 
 def fit(

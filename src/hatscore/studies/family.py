@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from hatscore.stats import difference
-from hatscore.stats.estimate import p_value
+from hatscore.studies.effects import gap_between, student_p
 from hatscore.studies.result import (
     Analysis,
     Figure,
@@ -65,7 +64,7 @@ def family(material: Material, *, ratio: float = COMPARABLE) -> Analysis:
         for a, b in pairs:
             if a not in members or b not in members:
                 continue
-            gap = difference(
+            gap = gap_between(
                 material.score(a, scope, "HAT"),
                 material.score(b, scope, "HAT"),
                 confidence=material.confidence,
@@ -77,7 +76,7 @@ def family(material: Material, *, ratio: float = COMPARABLE) -> Analysis:
                     "second": b,
                     "families": f"{material.facts[a].family} - {material.facts[b].family}",
                     "size_ratio": _ratio(material, a, b),
-                    **effect_row(gap, p_value(gap)),
+                    **effect_row(gap, student_p(gap)),
                 }
             )
     if not rows:

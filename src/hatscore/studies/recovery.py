@@ -285,12 +285,13 @@ def _thinking(table: pl.DataFrame, truth: _Truth) -> list[dict[str, Any]]:
 def _script(table: pl.DataFrame, truth: _Truth) -> list[dict[str, Any]]:
     rows = []
     effect = truth.study.effects.script
+    of_models = {b: _script_gaps(b, truth) for b in truth.benchmarks}
     for row in table.filter(pl.col("trait").is_in(["script", "other script"])).iter_rows(
         named=True
     ):
         b = row["benchmark"]
         if row["effect"] == "other - same":
-            gaps = _script_gaps(b, truth)
+            gaps = of_models[b]
             mine = gaps.mean() if row["model"] == ALL else gaps[truth.place[row["model"]]]
             which = "mean over models" if row["model"] == ALL else "one model"
             name = f"script: other minus same, {which}"

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import datetime as dt
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +22,7 @@ import polars as pl
 from scipy.special import expit
 
 from hatscore.errors import InputError
-from hatscore.outcomes import Outcomes
+from hatscore.outcomes import Aligned, Outcomes
 from hatscore.studies.covariates import script_of
 
 if TYPE_CHECKING:
@@ -123,13 +124,41 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
+class _Draws:
+    """Replies to one benchmark.
+
+    Attributes
+    ----------
+    benchmark
+        Its name.
+    sources
+        Source language per item, shape (items,).
+    asked
+        Whether an item is asked in a language, shape (items, languages).
+    k_source, k_target
+        Correct replies, shapes (models, items) and (models, items, languages).
+    tokens_source, tokens_target
+        Mean output tokens, in the same shapes.
+    thinks
+        Whether a model thinks, shape (models,).
+    """
+
+    benchmark: str
+    sources: NDArray[np.object_]
+    asked: NDArray[np.bool_]
+    k_source: NDArray[np.int64]
+    k_target: NDArray[np.int64]
+    tokens_source: Floats
+    tokens_target: Floats
+    thinks: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
 class SimulatedStudy:
     """Outcomes and the truth behind them.
 
     Attributes
     ----------
-    outcomes
-        As a reader would give them.
     names
         Models, in the order of the arrays.
     hat
@@ -146,7 +175,6 @@ class SimulatedStudy:
         What was asked for.
     """
 
-    outcomes: Outcomes
     names: tuple[str, ...]
     hat: Mapping[str, Floats]
     slopes: Mapping[str, Floats]
@@ -155,6 +183,22 @@ class SimulatedStudy:
     target: Mapping[str, Floats]
     effects: Effects
     layout: Layout
+    _draws: tuple[_Draws, ...] = field(repr=False)
+
+    @cached_property
+    def outcomes(self) -> Outcomes:
+        """As a reader would give them, token counts and all."""
+        return Outcomes.from_frame(
+            pl.concat([_table(draws, self.names, self.layout) for draws in self._draws])
+        )
+
+    def blocks(self) -> tuple[Aligned, ...]:
+        """Return the counts of `outcomes` as `Outcomes.aligned` would, without the table."""
+        return tuple(
+            _block(draws, name, i, self.layout)
+            for draws in self._draws
+            for i, name in enumerate(self.names)
+        )
 
 
 def simulate_study(
@@ -187,7 +231,7 @@ def simulate_study(
         raise InputError("a simulated study needs configurations, items, replies and targets")
     ability, level = _models(entries, effects, rng)
     source = _expected(ability)
-    frames, hat, by_source = [], {}, {}
+    draws, hat, by_source = [], {}, {}
     by_benchmark = [(b, "en") for b in plan.benchmarks] + [(plan.by_item, "")] * bool(plan.by_item)
     for benchmark, source_language in by_benchmark:
         slopes = _slopes(level, source_language, plan, effects, rng)
@@ -198,7 +242,7 @@ def simulate_study(
                 np.arange(plan.n_items) % len(plan.languages)
             ]
         )
-        frames.append(
+        draws.append(
             _draw(
                 benchmark,
                 entries,
@@ -211,9 +255,7 @@ def simulate_study(
             )
         )
         by_source[benchmark], hat[benchmark] = slopes, _mean_slopes(slopes, plan)
-    outcomes = Outcomes.from_frame(pl.concat(frames))
     return SimulatedStudy(
-        outcomes=outcomes,
         names=tuple(m.name for m in entries),
         hat=hat,
         slopes=by_source,
@@ -222,6 +264,7 @@ def simulate_study(
         target={b: m * source[:, None] for b, m in hat.items()},
         effects=effects,
         layout=plan,
+        _draws=tuple(draws),
     )
 
 
@@ -287,7 +330,7 @@ def _draw(
     plan: Layout,
     e: Effects,
     rng: np.random.Generator,
-) -> pl.DataFrame:
+) -> _Draws:
     models, items, languages = len(entries), plan.n_items, len(plan.languages)
     difficulty = _DIFFICULTY * rng.standard_normal(items)
     own = _OWN * rng.standard_normal((models, items))
@@ -307,36 +350,62 @@ def _draw(
     noise = np.exp(0.3 * rng.standard_normal((models, items, languages)) - 0.045)
     out_target = e.tokens * out_source[:, :, None] * noise
     keep = np.array([[a != b for b in plan.languages] for a in sources])
-    i, j, x = np.nonzero(np.broadcast_to(keep, t.shape))
-    names = np.array([m.name for m in entries], dtype=object)
+    return _Draws(benchmark, sources, keep, k_source, k_target, out_source, out_target, thinks)
+
+
+def _block(draws: _Draws, model: str, i: int, plan: Layout) -> Aligned:
+    order = np.argsort(np.array(plan.languages))
+    n = float(plan.n_replies)
+    asked = draws.asked[:, order].astype(np.float64)
+    items = np.array([str(j) for j in range(plan.n_items)], dtype=object)
+    return Aligned(
+        model=model,
+        benchmark=draws.benchmark,
+        items=items,
+        groups=items,
+        chance=np.zeros(plan.n_items),
+        source_languages=draws.sources,
+        k_source=draws.k_source[i].astype(np.float64),
+        n_source=np.full(plan.n_items, n),
+        languages=tuple(plan.languages[x] for x in order),
+        k_target=draws.k_target[i][:, order] * asked,
+        n_target=n * asked,
+        weights=np.ones_like(asked),
+    )
+
+
+def _table(draws: _Draws, models: Sequence[str], plan: Layout) -> pl.DataFrame:
+    names = np.array(models, dtype=object)
     tags = np.array(plan.languages, dtype=object)
-    si, sj = (a.ravel() for a in np.indices((models, items)))
+    i, j, x = np.nonzero(np.broadcast_to(draws.asked, draws.k_target.shape))
+    si, sj = (a.ravel() for a in np.indices(draws.k_source.shape))
 
     def rows(
         i: NDArray[np.intp], j: NDArray[np.intp], language: NDArray[np.object_],
         k: NDArray[np.int64], output: Floats,
     ) -> pl.DataFrame:  # fmt: skip
-        reasoning = np.where(thinks[i], 0.7 * output, np.nan)
+        reasoning = np.where(draws.thinks[i], 0.7 * output, np.nan)
         return pl.DataFrame(
             {
                 "model": pl.Series(names[i].tolist(), dtype=pl.String),
                 "item": pl.Series(j).cast(pl.String),
                 "language": pl.Series(language.tolist(), dtype=pl.String),
-                "source_language": pl.Series(sources[j].tolist(), dtype=pl.String),
+                "source_language": pl.Series(draws.sources[j].tolist(), dtype=pl.String),
                 "k": k,
                 "output_tokens": output,
                 "reasoning_tokens": reasoning,
             }
         )
 
+    source, target = draws.k_source.ravel(), draws.k_target[i, j, x]
     return pl.concat(
         [
-            rows(si, sj, sources[sj], k_source.ravel(), out_source.ravel()),
-            rows(i, j, tags[x], k_target[i, j, x], out_target[i, j, x]),
+            rows(si, sj, draws.sources[sj], source, draws.tokens_source.ravel()),
+            rows(i, j, tags[x], target, draws.tokens_target[i, j, x]),
         ]
     ).with_columns(
-        benchmark=pl.lit(benchmark),
-        n=pl.lit(n),
+        benchmark=pl.lit(draws.benchmark),
+        n=pl.lit(plan.n_replies),
         reasoning_tokens=pl.col("reasoning_tokens").fill_nan(None),
     )
 

@@ -21,7 +21,7 @@ import polars as pl
 from hatscore.stats.estimate import p_value
 from hatscore.stats.intervals import normal_quantile
 from hatscore.stats.regression import trend
-from hatscore.studies.effects import Line, fit, function_of
+from hatscore.studies.effects import function_of
 from hatscore.studies.result import (
     Analysis,
     Figure,
@@ -30,7 +30,6 @@ from hatscore.studies.result import (
     cannot_tell,
     counted,
     effect_row,
-    line_row,
     trend_figure,
     verdict_of,
     with_q,
@@ -66,11 +65,11 @@ def size(material: Material) -> Analysis:
             for name, label in _SCORES:
                 scores = [material.score(m, scope, name) for m in models]
                 head = {"benchmark": scope, "parameters": kind, "score": label}
-                rows.append({**head, "lines": "pooled", **_pooled(x, scores, material.confidence)})
+                rows.append({**head, "lines": "pooled", **_line(x, scores, material.confidence)})
                 families = [material.facts[m].family for m in models]
                 within = _within(x, scores, families, material.confidence)
                 if within is not None:
-                    rows.append({**head, "lines": "within families", **line_row(within)})
+                    rows.append({**head, "lines": "within families", **within})
             if kind == "total":
                 parts += _parts(material, scope, models, x)
     if not rows:
@@ -165,8 +164,13 @@ def _sized(material: Material, scope: str, attribute: str) -> list[str]:
     ]
 
 
-def _pooled(x: list[float], scores: list[Estimate], confidence: float) -> dict[str, Any]:
-    t = trend(x, scores, confidence=confidence)
+def _line(
+    x: list[float],
+    scores: list[Estimate],
+    confidence: float,
+    families: list[str] | None = None,
+) -> dict[str, Any]:
+    t = trend(x, scores, absorb=families, confidence=confidence, n_permutations=0)
     half = normal_quantile(confidence) * t.se_items
     return {
         "value": t.slope,
@@ -182,7 +186,7 @@ def _pooled(x: list[float], scores: list[Estimate], confidence: float) -> dict[s
 
 def _within(
     x: list[float], scores: list[Estimate], families: list[str], confidence: float
-) -> Line | None:
+) -> dict[str, Any] | None:
     """Fit one slope with an intercept per family, over families with at least two sizes."""
     sizes: dict[str, set[float]] = {}
     for f, v in zip(families, x, strict=True):
@@ -190,12 +194,8 @@ def _within(
     keep = [i for i, f in enumerate(families) if f and len(sizes[f]) > 1]
     if len(keep) < _FEWEST:
         return None
-    return fit(
-        {"log10 parameters": [x[i] for i in keep]},
-        [scores[i] for i in keep],
-        absorb=[families[i] for i in keep],
-        confidence=confidence,
-    )[0]
+    kept = [families[i] for i in keep]
+    return _line([x[i] for i in keep], [scores[i] for i in keep], confidence, kept)
 
 
 def _parts(

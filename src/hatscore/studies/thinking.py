@@ -13,11 +13,9 @@ import numpy as np
 import polars as pl
 
 from hatscore.models.registry import AMBIGUOUS
-from hatscore.stats import Estimate, difference
 from hatscore.stats.clusters import Clusters
-from hatscore.stats.estimate import p_value
 from hatscore.stats.ratio import ratio_estimates, ratio_table
-from hatscore.studies.effects import over_units, scoped
+from hatscore.studies.effects import fair, gap_between, over_units, scoped, student_p
 from hatscore.studies.result import (
     Analysis,
     Figure,
@@ -30,6 +28,7 @@ from hatscore.studies.result import (
 )
 
 if TYPE_CHECKING:
+    from hatscore.stats import Estimate
     from hatscore.studies.material import Material
 
 __all__ = ["thinking", "token_ratio"]
@@ -142,7 +141,7 @@ def _settings(material: Material) -> list[dict[str, Any]]:
             if base not in material.members(scope) or other not in material.members(scope):
                 continue
             for name, label in _SCORES:
-                gap = difference(
+                gap = gap_between(
                     material.score(other, scope, name),
                     material.score(base, scope, name),
                     confidence=material.confidence,
@@ -154,7 +153,7 @@ def _settings(material: Material) -> list[dict[str, Any]]:
                         "other": other,
                         "settings": f"{f.thinking} - {material.facts[base].thinking}",
                         "score": label,
-                        **effect_row(gap, p_value(gap)),
+                        **effect_row(gap, student_p(gap)),
                     }
                 )
     return rows
@@ -162,20 +161,25 @@ def _settings(material: Material) -> list[dict[str, Any]]:
 
 def _lengths(material: Material) -> list[dict[str, Any]]:
     rows = []
+    frame = material.outcomes.frame
+    counted_tokens = [(c, label) for c, label in _TOKENS if frame[c].null_count() < frame.height]
     for benchmark in material.benchmarks:
         for model in material.on(benchmark):
-            for column, label in _TOKENS:
+            for column, label in counted_tokens:
                 ratios = token_ratio(material, model, benchmark, column)
                 if not ratios:
                     continue
-                over = over_units(list(ratios.values()), confidence=material.confidence)
+                over = over_units(
+                    [fair(e) for e in ratios.values()], confidence=material.confidence
+                )
+                tested = {**{x: fair(e) for x, e in ratios.items()}, ALL: over}
                 rows += [
                     {
                         "benchmark": benchmark,
                         "model": model,
                         "language": language,
                         "score": f"{label}, target / source",
-                        **effect_row(e, p_value(e, null=1.0)),
+                        **effect_row(e, student_p(tested[language], null=1.0)),
                     }
                     for language, e in [*ratios.items(), (ALL, over)]
                 ]

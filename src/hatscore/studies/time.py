@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from hatscore.stats import Estimate
     from hatscore.studies.material import Material
 
-__all__ = ["shift", "time"]
+__all__ = ["even_cutoff", "shift", "time", "years_of"]
 
 QUESTION = "Does HAT rise with the release date, and how far is it from 1?"
 _FEWEST = 3
@@ -69,11 +69,11 @@ def time(material: Material, *, cutoff: dt.date | None = None) -> Analysis:
             else f"all {len(dated)} models were released on {dates[dated[0]]}"
         )
         return cannot_tell("time", QUESTION, why, notes)
-    day = cutoff or _even(list(dates.values()))
+    day = cutoff or even_cutoff(list(dates.values()))
     rows: list[dict[str, Any]] = []
     for scope in material.scopes:
         models = [m for m in dated if m in material.members(scope)]
-        x = [_years(dates[m]) for m in models]
+        x = [years_of(dates[m]) for m in models]
         for name, label in _SCORES:
             scores = [material.score(m, scope, name) for m in models]
             rows.append({"benchmark": scope, "score": label, **_trend(x, scores, material)})
@@ -148,7 +148,7 @@ def _rank_sum_law(m: int, n: int) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def _trend(x: list[float], scores: list[Estimate], material: Material) -> dict[str, Any]:
-    t = trend(x, scores, confidence=material.confidence)
+    t = trend(x, scores, confidence=material.confidence, n_permutations=0)
     half = normal_quantile(material.confidence) * t.se_items
     return {
         "effect": "trend",
@@ -241,7 +241,7 @@ def _saturation(material: Material, models: list[str]) -> list[Finding]:
 
 def _figure(material: Material, dates: dict[str, dt.date]) -> Figure:
     def years(scope: str) -> dict[str, float]:
-        return {m: _years(day) for m, day in dates.items() if m in material.members(scope)}
+        return {m: years_of(day) for m, day in dates.items() if m in material.members(scope)}
 
     return trend_figure(material, years, x_label="release date (year)")
 
@@ -253,11 +253,12 @@ def _date(material: Material, model: str) -> dt.date:
     return released
 
 
-def _years(day: dt.date) -> float:
+def years_of(day: dt.date) -> float:
+    """Return a date in years: 2025.5 is in the middle of 2025."""
     return _EPOCH.year + (day - _EPOCH).days / _YEAR
 
 
-def _even(days: list[dt.date]) -> dt.date:
+def even_cutoff(days: list[dt.date]) -> dt.date:
     """Return the date that leaves the two sides as equal as they can be."""
     options = sorted(set(days))[1:]
     return min(options, key=lambda d: abs(sum(x < d for x in days) - len(days) / 2))

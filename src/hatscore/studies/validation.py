@@ -15,15 +15,18 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from hatscore.errors import InputError
-from hatscore.stats import Estimate, classical_scores, difference, hat_macro, mean
-from hatscore.stats.estimate import p_value
-from hatscore.studies.effects import over_units, scoped
+from hatscore.stats import Estimate, classical_scores, difference, hat_scores, mean
+from hatscore.stats.clusters import Clusters
+from hatscore.stats.hat import slope_parts
+from hatscore.stats.weighting import check_weights
+from hatscore.studies.effects import fair, over_units, scoped, student, student_p
 from hatscore.studies.result import (
     Analysis,
     Figure,
@@ -42,9 +45,10 @@ if TYPE_CHECKING:
     from hatscore.outcomes import Aligned
     from hatscore.studies.material import Material
 
+    Floats = NDArray[np.float64]
     Moves = dict[tuple[str, str, str], tuple[Mapping[str, Estimate], Mapping[str, Estimate]]]
 
-__all__ = ["METRICS", "strata", "validation"]
+__all__ = ["METRICS", "moved_between", "strata", "validation"]
 
 QUESTION = "Which metrics move when the source distribution shifts and transfer does not?"
 METRICS = (
@@ -153,17 +157,73 @@ def _metrics(
 ) -> dict[str, Estimate]:
     counts = (k_source[mask], n_source[mask], block.k_target[mask], block.n_target[mask])
     groups, weights = block.groups[mask], block.weights[mask]
-    found = {
-        name: mean(column, confidence=confidence)
-        for name, column in classical_scores(
-            *counts, groups=groups, weights=weights, confidence=confidence
-        ).items()
+    shared: dict[str, Any] = {"groups": groups, "weights": weights, "confidence": confidence}
+    columns = dict(classical_scores(*counts, **shared))
+    columns["hat"] = hat_scores(*counts, **shared)
+    columns["hat_plugin"] = hat_scores(*counts, estimator="plugin", **shared)
+    shares = _shares(counts, groups, weights)
+    found = {}
+    for name in METRICS:
+        one = mean(columns[name], confidence=confidence)
+        if name in shares and math.isfinite(one.value):
+            one = _unbiased(one, columns[name], shares[name])
+        found[name] = scoped(fair(one), block.benchmark)
+    return found
+
+
+def _shares(
+    counts: tuple[Floats, Floats, Floats, Floats],
+    groups: NDArray[Any],
+    weights: Floats,
+) -> dict[str, Floats]:
+    """Return each cluster's share of the denominator, shape (clusters, languages), by metric."""
+    ks, ns, kt, nt = counts
+    n_target = np.broadcast_to(nt, kt.shape).astype(np.float64)
+    clusters = Clusters.of(groups, len(ks))
+    terms = {
+        name: slope_parts(
+            ks[:, None],
+            ns[:, None],
+            kt,
+            n_target,
+            chance=np.zeros(len(ks)),
+            estimator=name,
+            weights=check_weights(weights, n_target),
+        )
+        for name in ("corrected", "plugin")
     }
-    found["hat"] = hat_macro(*counts, groups=groups, weights=weights, confidence=confidence)
-    found["hat_plugin"] = hat_macro(
-        *counts, estimator="plugin", groups=groups, weights=weights, confidence=confidence
+    rates = np.sqrt(terms["plugin"].square)
+    found = {}
+    for metric, denominator in (
+        ("hat", terms["corrected"].denominator),
+        ("hat_plugin", terms["plugin"].denominator),
+        ("ratio", rates),
+        ("transfer_score", rates),
+    ):
+        sums = clusters.sum(denominator)
+        total = sums.sum(0)
+        found[metric] = np.divide(sums, total, out=np.zeros_like(sums), where=total > 0)
+    return found
+
+
+def _unbiased(estimate: Estimate, columns: list[Estimate], shares: Floats) -> Estimate:
+    """Return a mean of ratios without the bias of few items.
+
+    A ratio of sums is biased by one over the number of its items, and hard items are worth few.
+    The jackknife takes that out (M. H. Quenouille, Biometrika 43, 1956): leaving out cluster g,
+    with share h of the denominator and influence psi, moves a ratio by ``-psi / (1 - h)``, so the
+    bias is ``-sum(psi / (1 - h)) = -sum(psi h / (1 - h))``. A ratio that hangs on one cluster for
+    more than half is left alone.
+    """
+    if shares.max() > _HALF:
+        return estimate
+    bias = [
+        -float((e.influence * h / (1 - h)).sum()) for e, h in zip(columns, shares.T, strict=True)
+    ]
+    by = float(np.mean(bias))
+    return replace(
+        estimate, value=estimate.value - by, low=estimate.low - by, high=estimate.high - by
     )
-    return {name: scoped(found[name], block.benchmark) for name in METRICS}
 
 
 def _rows(moves: Moves, confidence: float) -> list[dict[str, Any]]:
@@ -173,7 +233,7 @@ def _rows(moves: Moves, confidence: float) -> list[dict[str, Any]]:
         models = {m: v for (b, a, m), v in moves.items() if (b, a) == (benchmark, along)}
         head = {"benchmark": benchmark, "along": along}
         for name in METRICS:
-            moved = {m: _moved(name, *pair, confidence) for m, pair in models.items()}
+            moved = {m: moved_between(name, *pair, confidence) for m, pair in models.items()}
             known = {m: e for m, e in moved.items() if math.isfinite(e.value)}
             ends = {m: (pair[0][name].value, pair[1][name].value) for m, pair in models.items()}
             if len(known) > 1:
@@ -186,7 +246,7 @@ def _rows(moves: Moves, confidence: float) -> list[dict[str, Any]]:
                     "metric": name,
                     "first": ends[m][0],
                     "second": ends[m][1],
-                    **effect_row(e, p_value(e)),
+                    **effect_row(e, student_p(e)),
                     "n_models": len(known) if m == ALL else 1,
                 }
                 for m, e in moved.items()
@@ -194,9 +254,13 @@ def _rows(moves: Moves, confidence: float) -> list[dict[str, Any]]:
     return rows
 
 
-def _moved(
+def moved_between(
     name: str, first: Mapping[str, Estimate], second: Mapping[str, Estimate], confidence: float
 ) -> Estimate:
+    """Return how far metric `name` moves from `first` to `second`, two results of `strata`.
+
+    Missing where HAT rests on fewer than 5 effective items on one side.
+    """
     few = min(first[name].n_effective, second[name].n_effective)
     if name == "hat" and 0 < few < _FEWEST_EFFECTIVE:
         return Estimate.missing(
@@ -205,7 +269,8 @@ def _moved(
             interval="delta",
             confidence=confidence,
         )
-    return difference(second[name], first[name], confidence=confidence)
+    moved = difference(second[name], first[name], confidence=confidence)
+    return student(moved, confidence=confidence)
 
 
 def _dials(material: Material) -> Moves:
@@ -225,8 +290,8 @@ def _dials(material: Material) -> Moves:
             if model not in material.on(first) or model not in material.on(last):
                 continue
             found[head.partition("(")[0], f"{name} {high:g} to {low:g}", model] = (
-                {m: material.macro(model, last, m) for m in METRICS},
-                {m: material.macro(model, first, m) for m in METRICS},
+                {m: fair(material.macro(model, last, m)) for m in METRICS},
+                {m: fair(material.macro(model, first, m)) for m in METRICS},
             )
     return found
 
