@@ -118,6 +118,40 @@ def test_values_are_those_of_a_plain_weighted_sum(seed, keep, n_target):
             assert got[name][j].n_items == len(s)
 
 
+def test_items_that_stand_for_others_of_their_source_count_leave_the_slope_unbiased():
+    """Of items solved once to three times in ten a random part is sent, the rest stand aside."""
+    rng = np.random.default_rng(7)
+    found, plain, true = [], [], 0.7
+    for _ in range(400):
+        data = simulate(200, slopes=true, source=(0.6, 1.2), n_target=2, concentration=2, rng=rng)
+        weights = np.ones(data.n_target.shape)
+        for k, part in ((0, 0.2), (1, 0.25), (2, 0.4), (3, 0.6)):
+            kind = rng.permutation(np.flatnonzero(data.k_source == k))
+            kept = kind[: max(2, round(part * len(kind)))]
+            weights[kind] = 0
+            weights[kept] = len(kind) / max(len(kept), 1)
+        sent = weights > 0
+        k, n = np.where(sent, data.k_target, 0), np.where(sent, data.n_target, 0)
+        found.append(hat_scores(data.k_source, 10, k, n, weights=weights)[0])
+        plain.append(hat_scores(data.k_source, 10, data.k_target, 2)[0])
+    values = np.array([e.value for e in found])
+    assert abs(values.mean() - true) < 3 * values.std() / 20
+    # the spread that the thinning adds is in the interval, and it is little
+    assert 0.925 <= np.mean([e.low <= true <= e.high for e in found]) <= 0.975
+    width = np.mean([e.high - e.low for e in found])
+    assert 1 < width / np.mean([e.high - e.low for e in plain]) < 1.1
+    assert np.mean([e.se for e in found]) == pytest.approx(values.std(), rel=0.12)
+
+
+def test_a_stratum_that_a_later_grader_emptied_takes_the_nearest():
+    weights = np.array([[2.0], [0], [0], [3], [0], [0]])
+    seen = weights > 0
+    plan = Planned.of(weights, seen, np.array([[0.0], [0], [1], [4], [4], [4]]))
+    values = np.array([[0.25], [0], [0], [0.5], [0], [0]])
+    assert plan.fill(values)[:, 0].tolist() == [0.25, 0.25, 0.25, 0.5, 0.5, 0.5]
+    assert plan.standing(4).tolist() == [1]
+
+
 def test_replies_counted_by_another_grader_stay_unbiased():
     """The plan goes by the grader of its day; later an item it left out may count as solved."""
     rng = np.random.default_rng(5)
@@ -166,7 +200,7 @@ def test_coverage_of_accuracies_under_a_plan(floor):
         assert 0.915 <= hit / draws <= 0.975, name
     # where the target knows nothing, right replies are rare events and 26 items see few of them
     assert 0.92 <= full_hits / draws <= 0.985
-    assert floor_hits / draws >= (0.92 if floor else 0.87)
+    assert floor_hits / draws >= 0.92
     # 26 of 170 items carry what the others would have said
     assert widths[True] / widths[False] < (2.0 if floor else 1.5)
 

@@ -14,7 +14,7 @@ constant of the same regression with one more term.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -23,7 +23,7 @@ from scipy.special import stdtr
 from hatscore.stats.clusters import Clusters
 from hatscore.stats.counts import check_chance, check_counts, falling_moment, rate
 from hatscore.stats.estimate import Estimate, p_value
-from hatscore.stats.intervals import t_half_width
+from hatscore.stats.intervals import t_half_width, wilson
 from hatscore.stats.weighting import Planned, check_weights
 
 if TYPE_CHECKING:
@@ -51,7 +51,10 @@ class Profile:
         ``b1 + 2/3 b2``: HAT by its definition.
     floor
         E[T | S = 0] of the regression with a constant. Clearly above zero, the target knows
-        what the source does not, or guesses.
+        what the source does not, or guesses. Under a sampling plan few items stand for those
+        that the source never solved, and where the target solves none of them their spread says
+        nothing; the upper end is then at least Wilson's for their target rate, which the floor
+        is below as long as targets do not fall where sources rise.
     curvature_p
         Two-sided p of ``b2 = 0``; NaN where there is no estimate. Small values say that the line
         does not hold and the integral is the number to report.
@@ -128,9 +131,12 @@ def profile(
         products = [planned.fill(x) for x in products]
     # under a plan few items say what the target does where the source does nothing
     n_floor = np.full(kt.shape[1], np.inf)
+    upper = np.full(kt.shape[1], -np.inf)
     if planned is not None:
         thinned = (planned.stratum & (ks == 0)[:, None]).any(0)
         n_floor = np.where(thinned, planned.standing(0), np.inf)
+        standing_for = planned.stratum & seen & (ks == 0)[:, None]
+        upper = _upper_rates(rate(kt, nt), guess, standing_for, confidence)
     # shape (clusters, columns) for S**p and S**p T
     alone = [clusters.sum(np.where(present, x[:, None], 0.0)) for x in powers]
     joint = [clusters.sum(x) for x in products]
@@ -142,6 +148,7 @@ def profile(
             n_items=int(present[:, j].sum()),
             confidence=confidence,
             at_floor=n_floor[j],
+            upper=upper[j],
         )
         for j in range(kt.shape[1])
     ]
@@ -168,6 +175,7 @@ def _solve(
     n_items: int,
     confidence: float,
     at_floor: float,
+    upper: float,
 ) -> Profile:
     line = _fit(alone, joint, _LINE)
     if n_items == 0 or line is None:
@@ -224,6 +232,7 @@ def _solve(
     else:
         floor = estimate(raised, (1.0, 0.0, 0.0), min(at_floor, float(np.count_nonzero(alone[0]))))
         floor_p = _one_sided_p(floor)
+        floor = replace(floor, high=max(floor.high, upper))
     return Profile(
         slope=estimate(line, (1.0, 0.0), n_effective),
         curvature=curvature,
@@ -232,6 +241,19 @@ def _solve(
         curvature_p=p_value(curvature),
         floor_p=floor_p,
     )
+
+
+def _upper_rates(
+    rates: Floats, guess: Floats, chosen: NDArray[np.bool_], confidence: float
+) -> Floats:
+    """Return Wilson's upper limit of the mean rate of the `chosen` cells, shape (columns,)."""
+    found = np.full(rates.shape[1], -np.inf)
+    for j in np.flatnonzero(chosen.any(0)):
+        here = chosen[:, j]
+        high = wilson(float(rates[here, j].sum()), float(here.sum()), confidence)[1]
+        chance = float(guess[here].mean())
+        found[j] = (high - chance) / (1 - chance)
+    return found
 
 
 def _fit(
