@@ -185,6 +185,54 @@ def test_unfinished_stages_are_said(known_model, tmp_path, capsys):
     assert PlanState.read(directory).benchmarks["wordmath"].stage == "done"
 
 
+def test_half_a_stage_decides_nothing(known_model, tmp_path, capsys):
+    """Wherever a limit stops a stage, the next one waits for the rest of it."""
+    directory = tmp_path / "run"
+    command = arguments(known_model, directory, "--plan", "efficient", languages=["de", "ru"])
+    for limit, stage in ((900, None), (1230, "first"), (1300, "first")):
+        assert run_cli(capsys, *command, "--max-replies", limit)[0] == 1
+        state = PlanState.read(directory).benchmarks.get("wordmath")
+        assert (state.stage if state else None) == stage
+        assert sum(replies(directory).values()) == limit
+        if state:
+            assert not state.levels
+    assert run_cli(capsys, *command)[0] == 0
+    done = PlanState.read(directory).benchmarks["wordmath"]
+    assert done.stage == "done"
+    assert set(done.levels) == {"de", "ru"}
+
+
+def test_efficient_is_the_default_where_it_can_be(known_model, tmp_path, capsys):
+    directory = tmp_path / "run"
+    code, out, err = run_cli(capsys, *arguments(known_model, directory, languages=["de"]))
+    assert code == 0
+    assert "plan efficient" in out
+    assert "Note" not in err
+    assert PlanState.read(directory).benchmarks["wordmath"].stage == "done"
+    few = arguments(known_model, tmp_path / "few", "--items", 12, "--repeats", 4, languages=["de"])
+    code, out, err = run_cli(capsys, *few)
+    assert code == 0
+    assert "fewer than 30 items teach too little to plan by; sampled by the full plan" in err
+    assert sum(replies(tmp_path / "few").values()) == 2 * 12 * 4
+
+
+def test_a_limit_on_cost_takes_the_prices_of_the_registry(known_model, tmp_path, capsys):
+    given = arguments(known_model, tmp_path / "run", "--repeats", 4, languages=["de"])
+    known_model.models = ("gemini-2.5-flash", "test-model")
+    known_model.returned_name = lambda _: "gemini-2.5-flash"
+    priced = ["run", "openai-api/gemini-2.5-flash", *given[2:]]
+    code, _, err = run_cli(capsys, *priced, "--max-cost", "1e-6")
+    assert code == 1
+    assert "cost reckoned at 0.3 and 2.5 USD per million tokens" in err
+    assert "price of the vendor on 20" in err
+    # one's own server bills nothing, so nothing is said of a cost unless a limit is asked for
+    code, _, err = run_cli(capsys, *priced, "--max-replies", "20")
+    assert "USD" not in err
+    code, _, err = run_cli(capsys, *given, "--max-cost", "1")
+    assert code == 2
+    assert "no price known; give --price-in and --price-out" in err
+
+
 def test_a_damaged_plan_is_an_error_not_another_plan(known_model, tmp_path, capsys):
     directory = tmp_path / "run"
     run_cli(capsys, *arguments(known_model, directory, "--plan", "efficient", languages=["de"]))

@@ -112,5 +112,5 @@ def test_a_budget_ends_the_run_and_raising_it_goes_on(model_server: Serve, tmp_p
 
 def test_a_cost_needs_prices(model_server: Serve, tmp_path: Path) -> None:
     result = run(model_server(), tmp_path / "r", "--max-cost", "3")
-    assert "max_cost 3 USD needs price_in and price_out" in str(result.exception)
+    assert "no price known; give --price-in and --price-out" in str(result.exception)
     assert not (tmp_path / "r").exists()

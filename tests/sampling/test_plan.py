@@ -15,7 +15,6 @@ from hatscore.sampling import BenchmarkPlan, RunConfig, SamplingParams
 from hatscore.sampling.config import differences
 from hatscore.sampling.plan import (
     FEWEST_KEPT,
-    FEWEST_OF_A_KIND,
     FOLDS,
     Decision,
     SamplingPlan,
@@ -91,7 +90,7 @@ def test_those_that_are_drawn_stand_for_their_kind(
         weights = [few[item] for item in members if item in few]
         assert sum(weights) == pytest.approx(len(members))
         assert len(set(weights)) == 1
-        assert len(weights) >= min(len(members), FEWEST_OF_A_KIND, low * len(members))
+        assert len(weights) == max(1, math.ceil(low * len(members) - 1e-9))
     assert drawn(1.0) == dict.fromkeys(kinds, 1.0)
 
 

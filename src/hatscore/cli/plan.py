@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from hatscore.outcomes import Aligned
     from hatscore.sampling import BenchmarkPlan, Task
 
-__all__ = ["command"]
+__all__ = ["Price", "command", "registry_price"]
 
 BYTES_PER_TOKEN = 3.5  # of prompts in many languages, where no pilot has counted
 _MILLION = 1e6
@@ -277,6 +277,16 @@ def _price(model: str, given: Mapping[str, Any], registry: Registry) -> Price:
         return Price(model, *prices, f"{prices[0]:g} and {prices[1]:g} USD per million, as given")
     if prices != (None, None):
         raise InputError("a cost needs both prices: give --price-in and --price-out")
+    price = registry_price(model, registry)
+    entry = registry.find(model)
+    if price.input is not None and entry is not None and entry.thinking not in ("", "none", "off"):
+        more = "it reasons, and reasoning is billed as output: give --output-tokens"
+        return replace(price, said=f"{price.said}; {more}")
+    return price
+
+
+def registry_price(model: str, registry: Registry) -> Price:
+    """Return the price that the registry of models holds, with its date in words."""
     entry = registry.find(model)
     if entry is None or not {"input", "output"} <= set(entry.price):
         return Price(model, None, None, "no price known; give --price-in and --price-out")
@@ -286,8 +296,6 @@ def _price(model: str, given: Mapping[str, Any], registry: Registry) -> Price:
         f"{price['input']:g} and {price['output']:g} USD per million tokens of input and output, "
         f"price of the {price.get('of', 'vendor')} on {price.get('date', 'an unknown day')}{unsure}"
     )
-    if entry.thinking not in ("", "none", "off"):
-        said += "; it reasons, and reasoning is billed as output: give --output-tokens"
     return Price(model, float(price["input"]), float(price["output"]), said)
 
 

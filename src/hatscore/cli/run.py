@@ -51,14 +51,16 @@ __all__ = ["command", "show_results"]
 )
 @click.option(
     "--plan",
-    help="paper: --repeats everywhere; efficient: few target replies, where they count; width=X: "
-    "until a language's interval is at most X wide. Default: paper.",
+    help="paper: --repeats everywhere; efficient: the source --repeats times and few target "
+    "replies, where they count, for intervals a quarter wider; width=X: until a language's "
+    "interval is at most X wide. Default: efficient, and paper where a judge grades, with --ray, "
+    "below 4 repeats or 30 items.",
 )
 @click.option(
     "--keep",
     type=click.FloatRange(0, 1, min_open=True),
     help="Share of the items that the source never solved whose target prompts are sent all the "
-    "same, for accuracy and gap. Default 0.15.",
+    "same, for accuracy and gap; of those seldom solved at least as many. Default 0.15.",
 )
 @click.option(
     "--seed",
@@ -157,7 +159,10 @@ __all__ = ["command", "show_results"]
 )
 @click.option("--judge-url", help="Address of the judges' server; default that of --base-url.")
 @click.option(
-    "--max-cost", type=float, help="Stop at so many USD of the whole run; needs both prices."
+    "--max-cost",
+    type=float,
+    help="Stop at so many USD of the whole run; prices as given, else as the registry of "
+    "models has them.",
 )
 @click.option(
     "--max-total-tokens",
@@ -165,7 +170,9 @@ __all__ = ["command", "show_results"]
     help="Stop at so many input and output tokens of the whole run.",
 )
 @click.option("--max-replies", type=click.IntRange(min=1), help="Stop at so many replies in all.")
-@click.option("--price-in", type=float, help="USD per million input tokens.")
+@click.option(
+    "--price-in", type=float, help="USD per million input tokens; default the registry's."
+)
 @click.option("--price-out", type=float, help="USD per million output tokens.")
 @click.option(
     "--mixed-models", is_flag=True, help="Go on when the server answers under another model name."
@@ -278,10 +285,28 @@ def _plan(text: str | None, keep: float | None) -> Any:
     return parse_plan(text or "efficient", keep=KEEP if keep is None else keep)
 
 
+def _prices(model: str, given: dict[str, Any]) -> tuple[float | None, float | None]:
+    """Return the prices that are given, else those of the registry, which are said."""
+    asked = (given["price_in"], given["price_out"])
+    # a server of one's own bills nobody as the vendor does
+    if asked != (None, None) or (given["base_url"] and given["max_cost"] is None):
+        return asked
+    from hatscore.cli.plan import registry_price
+    from hatscore.models import load_models
+
+    price = registry_price(model, load_models(given["model_files"]))
+    if price.input is None and given["max_cost"] is not None:
+        raise InputError(f"--max-cost: {model}: {price.said}")
+    if price.input is not None and (given["max_cost"] is not None or not given["quiet"]):
+        click.echo(f"Note: {model}: cost reckoned at {price.said}", err=True)
+    return price.input, price.output
+
+
 def _request(model: str, given: dict[str, Any]) -> Any:
     from hatscore.cli.running import Request, parse_pairs, reasoning_fields
     from hatscore.sampling import Budget, SamplingParams
 
+    price_in, price_out = _prices(model, given)
     options = parse_pairs(given["pairs"], what="--set")
     for name in ("difficulty", "kind", "data"):
         if given[name] is not None:
@@ -315,8 +340,8 @@ def _request(model: str, given: dict[str, Any]) -> Any:
             max_replies=given["max_replies"],
             max_tokens=given["max_total_tokens"],
             max_cost=given["max_cost"],
-            price_in=given["price_in"],
-            price_out=given["price_out"],
+            price_in=price_in,
+            price_out=price_out,
         ),
         mixed_models=given["mixed_models"],
         progress=given["progress_mode"],

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FEWEST_KEPT",
-    "FEWEST_OF_A_KIND",
     "FOLDS",
     "KEEP",
     "Decision",
@@ -42,7 +41,6 @@ PlanKind = Literal["paper", "efficient", "width"]
 
 KEEP = 0.15
 FEWEST_KEPT = 5  # fewer say nothing about the items they stand for
-FEWEST_OF_A_KIND = 3  # solved items of one count and fold that stand for the others
 FOLDS = 5
 _ROUNDING = 1e-9
 
@@ -203,7 +201,7 @@ def draw(
     found: dict[str, float] = {}
     for members in kinds.values():
         part = max(share[item] for item in members)
-        n = min(len(members), max(math.ceil(part * len(members) - _ROUNDING), FEWEST_OF_A_KIND))
+        n = max(1, math.ceil(part * len(members) - _ROUNDING))
         found |= dict.fromkeys(members[:n], len(members) / n)
     return found
 
