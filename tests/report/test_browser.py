@@ -242,6 +242,18 @@ def test_it_prints_on_a4_with_its_charts(opened):
     assert "Reset" not in text
 
 
+def test_charts_of_the_dark_page_print_with_dark_letters(opened):
+    page = opened(color_scheme="dark")
+    label = page.locator("figure[data-chart=dots] svg text").first
+    on_screen = label.get_attribute("fill")
+    page.emulate_media(media="print", color_scheme="dark")
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert label.get_attribute("fill") == "#222222"
+    page.emulate_media(media="screen", color_scheme="dark")
+    page.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert label.get_attribute("fill") == on_screen != "#222222"
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_nothing_serious(opened, scheme):
     axe = pytest.importorskip("axe_playwright_python.sync_playwright")

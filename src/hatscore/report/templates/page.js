@@ -122,9 +122,12 @@ hatscore.start = () => {
   };
 
   const filters = hatscore.filters(document.querySelector("#filters form"), (state) => { remember(filters); apply(state); });
-  document.querySelector("#filters form").addEventListener("reset", () => {
+  document.getElementById("reset").addEventListener("click", () => {
     delete rest.sort;
     scoreTable.clear();
+    filters.set({});
+    remember(filters);
+    apply({});
   });
 
   const chosenProfile = () => {
@@ -192,16 +195,45 @@ hatscore.start = () => {
     target.tabIndex = -1;
     target.focus({ preventScroll: true });
   });
+  // Paper is white: charts of the dark page change their colours, and at once, for a printer does
+  // not wait until they are drawn anew.
+  let onPaper = false;
+  const paper = (printing) => {
+    if (printing === onPaper || root.dataset.shown !== "dark") return;
+    onPaper = printing;
+    const { light, dark } = data.themes;
+    hatscore.recolour(printing ? dark : light, printing ? light : dark);
+  };
+  addEventListener("beforeprint", () => paper(true));
+  addEventListener("afterprint", () => paper(false));
+  matchMedia("print").addEventListener("change", (event) => paper(event.matches));
   addEventListener("hashchange", follow);
   let width = innerWidth, waiting = null;
   addEventListener("resize", () => {
-    if (innerWidth === width) return;
+    // paper has another width, and no time to draw anew
+    if (innerWidth === width || matchMedia("print").matches) return;
     width = innerWidth;
     clearTimeout(waiting);
     waiting = setTimeout(() => charts.refresh(last), 200);
   });
   follow();
   root.dataset.ready = "yes";
+};
+
+// Give every drawn mark the colour of another look in place of that of this one.
+hatscore.recolour = (from, to) => {
+  const pairs = new Map();
+  const walk = (a, b) => {
+    if (typeof a === "string" && a.startsWith("#")) pairs.set(a, b);
+    else if (a && typeof a === "object") for (const key of Object.keys(a)) walk(a[key], b[key]);
+  };
+  walk(from, to);
+  for (const name of ["fill", "stroke"]) {
+    for (const node of document.querySelectorAll(`.plot svg [${name}]`)) {
+      const other = pairs.get(node.getAttribute(name));
+      if (other) node.setAttribute(name, other);
+    }
+  }
 };
 
 // In a map of cells one cell is in the order of Tab; arrows go from cell to cell.

@@ -174,14 +174,15 @@ hatscore.charts = (data, rows, statuses) => {
       const order = data.order[figure.dataset.benchmark].filter((name) => part.some((row) => row.model === name));
       if (!order.length) return null;
       const few = order.length <= hatscore.most;
-      const spec = hatscore.tailor(
-        copy(few ? "languages" : "models"), { model: order, family: families(part) }, room, looks(),
-      );
       const shown = few ? chosen(part, state) : part.filter((row) => row.macro);
       const labels = few ? hatscore.orderedLabels(shown) : order;
       if (!labels.length) return null;
+      const names = Math.min(200, 6.4 * Math.max(...labels.map((x) => x.length)));
+      const spec = hatscore.tailor(
+        copy(few ? "languages" : "models"), { model: order, family: families(part) }, room - names, looks(),
+      );
       hatscore.parameter(spec, few ? "languages" : "models", labels);
-      const width = within(84, (room - 8 - Math.min(200, 6.4 * Math.max(...labels.map((x) => x.length)))) / 4 - 13, 210);
+      const width = within(84, (room - 8 - names) / 4 - 13, 210);
       for (const panel of spec.hconcat) {
         hatscore.retarget(panel, shown, panelKey(panel));
         panel.width = width;
@@ -197,16 +198,18 @@ hatscore.charts = (data, rows, statuses) => {
       const shown = part.map((row) => ({ ...row, ...hatscore.density(row.density), density: undefined }));
       const spec = copy("profiles");
       const most = Math.max(4, ...shown.flatMap((row) => row.items));
-      const panel = one ? within(180, room - 120, 340) : 118;
+      const narrow = room < 560;
+      const panel = one ? within(180, room - 120, 340) : narrow ? Math.floor((room - 84) / 2) : 118;
       const size = (node) => {
         if (node === null || typeof node !== "object") return;
         if (node.size?.scale) Object.assign(node.size.scale, { domain: [0, most], range: [0, 1.1 * (panel / 10) ** 2] });
+        if (node.size?.legend && narrow) node.size.legend.orient = "top";
         Object.values(node).forEach(size);
       };
       size(spec);
       spec.spec.width = spec.spec.height = panel;
       spec.facet.sort = shown.map((row) => row.label);
-      spec.columns = Math.max(1, Math.min(shown.length, Math.floor((room - 110) / (panel + 24))));
+      spec.columns = narrow ? Math.min(shown.length, 2) : Math.max(1, Math.min(shown.length, Math.floor((room - 110) / (panel + 24))));
       return { spec, name: "profiles", rows: shown };
     },
     status(figure, state, room) {
@@ -257,18 +260,22 @@ hatscore.charts = (data, rows, statuses) => {
     const room = Math.max(260, figure.clientWidth || 320);
     const made = builders[figure.dataset.chart](figure, state, room);
     figure.classList.toggle("empty", made === null);
-    drawn.get(figure)?.finalize();
-    drawn.delete(figure);
     if (made === null) {
+      drawn.get(figure)?.finalize();
+      drawn.delete(figure);
       plot.replaceChildren(hatscore.element("p", { class: "soft" }, "The filters leave nothing to draw here."));
       return;
     }
     if (made.name) made.spec.datasets = { [made.name]: made.rows };
     const config = { ...data.themes[dark() ? "dark" : "light"], background: "transparent" };
-    const result = await vegaEmbed(plot, made.spec, {
+    // off stage first: the old chart stays until the new one stands, in print too
+    const stage = hatscore.element("div");
+    const result = await vegaEmbed(stage, made.spec, {
       mode: "vega-lite", renderer: "svg", actions: false, ast: true, config,
       defaultStyle: false, tooltip: { disableDefaultStyle: true },
     });
+    drawn.get(figure)?.finalize();
+    plot.replaceChildren(stage);
     // the element around it is the picture and has the words
     plot.querySelector("svg")?.setAttribute("aria-hidden", "true");
     drawn.set(figure, result);

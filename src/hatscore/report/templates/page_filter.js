@@ -29,7 +29,6 @@ hatscore.filters = (form, changed) => {
 
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("change", change);
-  form.addEventListener("reset", () => setTimeout(change));
   form.addEventListener("click", (event) => {
     const wanted = event.target.dataset?.set;
     if (!wanted) return;
