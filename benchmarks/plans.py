@@ -6,7 +6,9 @@ Simulated models have a source of one kind, 28 targets with slopes from 0.3 to 1
 Every plan makes its decisions with the functions that `hatscore run` uses. "False floors" is how
 often the test at 5 % says that a target knows what the source does not; none does. With --run a
 run of the full plan is replayed: the efficient plan takes the first replies of each cell that it
-would have asked for. Prints Markdown tables; with -o also writes them to DIR/tables.md.
+would have asked for. "width / paper's" is the mean width over draws and targets by the mean
+width of the full plan on the same models. Prints Markdown tables; with -o also writes them to
+DIR/tables.md.
 """
 
 from __future__ import annotations
@@ -196,6 +198,12 @@ def mean(values):
     return float(np.mean(values))
 
 
+def ratio_of(a, b):
+    """Return the ratio of two means over the same draws, and its error."""
+    ratio = mean(a) / mean(b)
+    return f"{ratio:.4f} ± {error_of(np.array(a) - ratio * np.array(b)) / mean(b):.4f}"
+
+
 def error_of(values):
     return float(np.std(values, ddof=1) / math.sqrt(len(values)))
 
@@ -215,16 +223,17 @@ def efficient(repetitions, rng):
         "coverage of paper",
         "accuracy",
         "gap",
+        "gap of paper",
         "accuracy width / paper's",
         "false floors",
         "of paper",
     )
-    print_row(*["---"] * 14)
+    print_row(*["---"] * 15)
     slopes = np.linspace(0.3, 1.0, TARGETS)
     for heterogeneity in HETEROGENEITY:
         for name, source in SOURCES.items():
             share, hat, full_hat = [], Tally(), Tally()
-            target, full_target, gap = Tally(), Tally(), Tally()
+            target, full_target, gap, full_gap = Tally(), Tally(), Tally(), Tally()
             floors, full_floors = [], []
             average = source[0] / (source[0] + source[1])
             for i in range(repetitions):
@@ -240,21 +249,23 @@ def efficient(repetitions, rng):
                 gap.add(classical["gap"], (1 - slopes) * average)
                 plain = classical_scores(full.k_source, FULL, full.k, full.n)
                 full_target.add(plain["target_accuracy"], slopes * average)
+                full_gap.add(plain["gap"], (1 - slopes) * average)
                 floors += [p.floor_p < ALPHA for p in profile(*counts, weights=weights)]
                 columns = profile(full.k_source, FULL, full.k, full.n)
                 full_floors += [p.floor_p < ALPHA for p in columns]
             print_row(
                 f"{name}, Beta{source}",
                 heterogeneity,
-                f"{100 * mean(share):.1f}",
+                f"{100 * mean(share):.2f} ± {100 * error_of(share):.2f}",
                 WANTED[name, heterogeneity],
-                f"{mean(hat.width) / mean(full_hat.width):.3f}",
+                ratio_of(hat.width, full_hat.width),
                 f"{mean(hat.error):+.4f}",
                 f"{mean(full_hat.error):+.4f}",
                 hat.coverage(),
                 full_hat.coverage(),
                 target.coverage(),
                 gap.coverage(),
+                full_gap.coverage(),
                 f"{mean(target.width) / mean(full_target.width):.2f}",
                 f"{mean(floors):.3f}",
                 f"{mean(full_floors):.3f}",
