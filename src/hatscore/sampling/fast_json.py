@@ -1,6 +1,6 @@
 """JSON in and out, by orjson where it is installed: four to thirty times as fast.
 
-At ten replies a request JSON is a large part of what is left to save beside the request itself. What
+At ten replies a request JSON is a large part of what hatscore adds to the request itself. What
 orjson refuses and servers send all the same (half an emoji, NaN, bytes that are no UTF-8) goes to
 the standard library, so that both ways read the same values and write the same text (whole
 numbers beyond 64 bits aside, which orjson reads as floats; NaN it writes as null).
