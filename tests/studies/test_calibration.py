@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hatscore import hat_score
 from hatscore.stats import Estimate, difference
 from hatscore.stats.regression import trend
-from hatscore.studies.coupling import coupled
+from hatscore.studies.coupling import _fieller, coupled
 from hatscore.studies.effects import fair, fit, freedom, gap_between, student, student_p
 from hatscore.studies.script import _dealings, _n_dealings
 from hatscore.studies.simulated import NOTHING, Layout, simulate_study
@@ -223,6 +223,25 @@ def test_r_squared_without_noise_covers_and_is_nearly_unbiased(rho):
         values.append(c.value)
     assert 0.92 < np.mean(held) < 0.98
     assert abs(np.mean(values) - rho**2) < 0.03
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(
+    st.floats(-1, 1), st.floats(0.05, 1), st.floats(0.001, 2), st.floats(0.001, 2), st.floats(-1, 1)
+)
+def test_fiellers_ends_are_those_of_a_grid(covariance, d, se_xy, se_d, correlation):
+    joint = correlation * se_xy * se_d
+    square, half, const = d * d - se_d**2, covariance * d - joint, covariance**2 - se_xy**2
+    low, high = _fieller(square, half, const)
+    r = np.linspace(-1, 1, 20001)
+    held = r[square * r**2 - 2 * half * r + const <= 0] ** 2
+    if len(held):
+        assert low <= held.min() + 2e-4
+        assert high >= held.max() - 2e-4
+        # never wider than the set, but for the hull of what lies outside of a gap
+        assert low >= held.min() - 2e-4 or square <= 0
+        assert high <= held.max() + 2e-4 or square <= 0
+    assert 0 <= low <= high <= 1
 
 
 def test_r_squared_of_noise_alone_says_nothing():
