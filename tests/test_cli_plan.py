@@ -306,7 +306,8 @@ def test_plan_from_assumptions_foresees_the_run(known_model, tmp_path, capsys):
             assert paper["widths"][m.language] == pytest.approx(width, rel=0.2)
     again = tmp_path / "again"
     assert run_cli(capsys, *arguments(known_model, again, "--plan", "efficient"))[0] == 0
-    assert efficient["replies"] == pytest.approx(sum(replies(again).values()), rel=0.2)
+    # the level rests on 120 items of four languages in either
+    assert efficient["replies"] == pytest.approx(sum(replies(again).values()), rel=0.35)
 
 
 def test_plan_says_what_it_does_not_know(capsys):

@@ -307,6 +307,10 @@ def learn(
     slope = np.divide(total, square, out=np.full_like(total, common), where=square > 0)
     residual = (w * (s[:, None] * t - slope * u[:, None]) ** 2).sum(0)
     residual -= (w * noise / np.maximum(nt, 1)).sum(0)
+    # what is negative by chance in one column is taken from the others, or all would look too large
+    fixed = np.maximum(residual, 0.0)
+    if fixed.sum() > 0:
+        fixed *= max(residual.sum(), 0.0) / fixed.sum()
     part = float(square.sum() / max((everything * u[:, None]).sum(), square.sum()))
     return Learned(
         source=np.where((ns >= _PAIR) & (ks > 0), s, 0.0),
@@ -316,7 +320,7 @@ def learn(
         between=(1 - share) * largest,
         asked=nt,
         counts=w,
-        fixed=np.maximum(residual, 0.0),
+        fixed=fixed,
         denominator=np.where(square > 0, square, np.nan),
         part=part,
     )
