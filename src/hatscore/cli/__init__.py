@@ -32,6 +32,7 @@ COMMANDS = {
     "schema": "Print the JSON schema of a command's output.",
     "score": "Print the scores of runs.",
     "study": "Ask what drives transfer across models: size, time, thinking, script.",
+    "view": "Show the page of runs in a browser, with the items behind each score.",
 }
 EXIT_INCOMPLETE = 1
 EXIT_USAGE = 2

@@ -73,6 +73,7 @@ hatscore.items = (() => {
   const more = make("button", { type: "button", class: "small" });
   const detail = make("div", { class: "item", tabindex: "0", role: "region", "aria-label": "The chosen item" });
   const notes = make("div", { class: "soft" });
+  dialog.dataset.side = "target";
   dialog.removeAttribute("aria-label");
   dialog.setAttribute("aria-labelledby", title.id);
   dialog.append(
@@ -277,9 +278,19 @@ hatscore.items = (() => {
       return button;
     };
     const source = row.target.source;
+    // on a phone one side is shown at a time
+    const turns = [["source", source], ["target", cell.language]].map(([side, language]) => {
+      const button = make("button", { type: "button", class: "small", "aria-pressed": String(dialog.dataset.side === side) }, english(language));
+      button.addEventListener("click", () => {
+        dialog.dataset.side = side;
+        for (const one of turns) one.setAttribute("aria-pressed", String(one === button));
+      });
+      return button;
+    });
     return [
       make("div", { class: "item-head" }, back, make("h3", {}, `Item ${row.name}`),
-        make("span", { class: "soft" }, `${place + 1} of ${filtered.length}`), go(-1, "Previous"), go(1, "Next")),
+        make("span", { class: "soft" }, `${place + 1} of ${hatscore.grouped(filtered.length)}`), go(-1, "Previous"), go(1, "Next")),
+      make("div", { class: "turns", role: "group", "aria-label": "Side" }, ...turns),
       make("div", { class: "sides" },
         side(row.source, source, `${english(source)}, the source`, "s"),
         side(row.target, cell.language, `${english(cell.language)}, the target`, "t")),
@@ -288,7 +299,7 @@ hatscore.items = (() => {
   const written = (value, language, attributes = {}, tag = "p") =>
     make(tag, { dir: "auto", lang: language, ...attributes }, value);
   const side = (item, language, heading, letter) => {
-    const made = make("section", { class: "side", "aria-label": heading });
+    const made = make("section", { class: `side of-${letter}`, "aria-label": heading });
     made.append(make("h4", {}, heading));
     if (item === null) {
       made.append(make("p", { class: "soft" }, "The data hold no texts of this side."));
@@ -339,7 +350,7 @@ hatscore.items = (() => {
     if (one.answer !== undefined) why.append("Read as ", written(one.answer, language, {}, "strong"), one.why ? ": " : ".");
     if (one.why) why.append(one.answer === undefined ? one.why[0].toUpperCase() + one.why.slice(1) : one.why, ".");
     for (const [judge, verdict] of one.votes ?? []) why.append(` ${judge} says: ${verdict}.`);
-    if (one.finish) why.append(make("span", { class: "soft" }, ` Ended by “${one.finish}”.`));
+    if (one.finish && !["truncated", "refused"].includes(one.status)) why.append(make("span", { class: "soft" }, ` Ended by “${one.finish}”.`));
     const made = make("article", { class: "reply" }, head);
     if (why.childNodes.length) made.append(why);
     if (one.thinking) made.append(make("details", {}, make("summary", {}, "Thinking"), written(one.thinking, language, {}, "pre")));
