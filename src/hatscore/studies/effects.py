@@ -146,9 +146,9 @@ def freedom(influence: ArrayLike) -> float:
     Satterthwaite's ``2 V**2 / Var(V)`` with ``Var(V)`` from the fourth powers of the influences
     themselves: ``df = 3 (sum psi**2)**2 / sum psi**4 - 2``, numerator and denominator being
     unbiased for independent normal psi of any variances (after S. R. Lipsitz, J. G. Ibrahim and
-    M. Parzen, The Statistician 48, 1999), and never more than clusters with any influence, less one. Kish's number of clusters counts the
-    weights alone and says less than there is: the residuals of items that weigh little scatter
-    too.
+    M. Parzen, The Statistician 48, 1999), and never more than clusters with any influence, less
+    one. Kish's number of clusters counts the weights alone and says less than there is: the
+    residuals of items that weigh little scatter too.
 
     Examples
     --------
