@@ -26,10 +26,10 @@ from hatscore.grading import grade
 from hatscore.sampling import Run
 from hatscore.sampling.plan import KEEP, decide, draw, fold_of
 from hatscore.stats import classical_scores, hat_scores, profile, simulate
-from hatscore.stats.allocation import (
+from hatscore.stats.allocation import learn
+from hatscore.stats.levels import (
     first_replies,
     further_replies,
-    learn,
     level_for_ratio,
     level_for_width,
 )

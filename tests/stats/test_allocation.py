@@ -7,15 +7,12 @@ from hypothesis import strategies as st
 
 from hatscore.errors import InputError, InsufficientData
 from hatscore.stats import hat_scores, simulate
-from hatscore.stats.allocation import (
-    expected_source,
+from hatscore.stats.allocation import expected_source, learn, shares, target_repeats
+from hatscore.stats.levels import (
     first_replies,
     further_replies,
-    learn,
     level_for_ratio,
     level_for_width,
-    shares,
-    target_repeats,
 )
 
 SLOPES = (0.5, 0.7, 0.9)

@@ -16,7 +16,8 @@ from hatscore.cli.planned import RATIO
 from hatscore.errors import InputError, InsufficientData
 from hatscore.sampling.plan import FEWEST_KEPT
 from hatscore.stats import simulate
-from hatscore.stats.allocation import FIRST_LEVEL, learn, level_for_ratio, level_for_width
+from hatscore.stats.allocation import learn
+from hatscore.stats.levels import FIRST_LEVEL, level_for_ratio, level_for_width
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

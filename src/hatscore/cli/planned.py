@@ -20,10 +20,10 @@ from hatscore.sampling.plan import KEEP, SamplingPlan, decide, draw, fold_of
 from hatscore.sampling.plan_state import BenchmarkState, PlanState
 from hatscore.sampling.run import CONFIG_NAME
 from hatscore.stats import hat_scores
-from hatscore.stats.allocation import (
+from hatscore.stats.allocation import learn
+from hatscore.stats.levels import (
     first_replies,
     further_replies,
-    learn,
     level_for_ratio,
     level_for_width,
 )

@@ -20,54 +20,39 @@ depends on those others alone, the rate of every cell stays unbiased, and so doe
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hatscore.errors import InputError, InsufficientData
+from hatscore.errors import InsufficientData
 from hatscore.stats.counts import check_counts, falling_moment, rate
 from hatscore.stats.intervals import normal_quantile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
     Integers = NDArray[np.int64]
 
 __all__ = [
-    "FIRST_LEVEL",
-    "Further",
+    "EDGE",
     "Learned",
     "expected_source",
-    "first_replies",
-    "further_replies",
     "learn",
-    "level_for_ratio",
-    "level_for_width",
     "shares",
     "target_repeats",
 ]
 
-FIRST_LEVEL = 2.0
-"""Level of the first replies: nearly every target needs it, and two for high s tell the noise."""
 
 _PAIR = 2
 _UNKNOWN_SHARE = 0.75  # T (1 - T) over p (1 - p): the share at heterogeneity 3
 _STRENGTHS = (0.2, 50.0)  # a + b of the Beta distribution of source rates
-_EDGE = 0.02  # no rate is expected nearer to 0 and 1
+EDGE = 0.02  # no rate is expected nearer to 0 and 1
 _PRIOR_REPLIES = 6.0  # as many replies in other languages move an item halfway
 _PRIOR_SOLVED = 2.0  # squared source rates that the mean slope of all languages stands for
 _BENT = 1.2  # E[T (1 - T) | q] falls faster than q (1 - q): rates cluster at 0 and 1
 _MARGIN = 1.2  # a cell that may be left out has the noise of T itself on top
-_FIRST_SLOPE = 0.65
-_NO_TEACHER = 4.0  # level where nothing can be learned: enough at heterogeneity 3
-_LOWEST = 0.5
-_HIGHEST = 20.0  # times the replies of the full plan
-_HALVINGS = 12
 
 
 def expected_source(k: ArrayLike, n: ArrayLike) -> Floats:
@@ -289,8 +274,8 @@ def learn(
     common = float(total.sum() / square.sum())
     slopes = (total + _PRIOR_SOLVED * common) / (square + _PRIOR_SOLVED)
     known = expected_source(ks, ns)
-    usual = np.clip(common * known, _EDGE, 1 - _EDGE)
-    p = np.clip(slopes * known[:, None], _EDGE, 1 - _EDGE)
+    usual = np.clip(common * known, EDGE, 1 - EDGE)
+    p = np.clip(slopes * known[:, None], EDGE, 1 - EDGE)
     q = _moved(p, np.where(usable, kt, 0.0), np.where(usable, nt, 0.0))
 
     # unbiased T (1 - T) where there are two replies, as a share of p (1 - p)
@@ -337,166 +322,3 @@ def _moved(p: Floats, k: Floats, n: Floats) -> Floats:
     odds *= (asked - due + prior * (1 - mean)) / (asked - right + prior * (1 - mean))
     moved = p / (1 - p) * odds
     return np.asarray(moved / (1 + moved), dtype=np.float64)
-
-
-class Further(NamedTuple):
-    """How many replies cells are to have, shape (items, columns), and how they were found.
-
-    Attributes
-    ----------
-    replies
-        For cells that are sent; at least as many as there are.
-    share
-        Share of a cell's kind that is to be sent.
-    levels
-        Shape (items, columns).
-    """
-
-    replies: Integers
-    share: Floats
-    levels: Floats
-
-
-def first_replies(
-    k_source: ArrayLike, n_source: ArrayLike, *, most: int, level: float = FIRST_LEVEL
-) -> tuple[Integers, Floats]:
-    """Return the replies that items get before anything is known of the targets, and their share.
-
-    Parameters
-    ----------
-    k_source, n_source
-        Correct replies and replies per item, shape (items,).
-    most
-        Replies per item of the full plan.
-    level
-        As for `target_repeats`; the default is one that nearly every target needs.
-    """
-    source = rate(*check_counts(k_source, n_source, name="source", ndim=1, whole=True))
-    expected = np.clip(_FIRST_SLOPE * expected_source(k_source, n_source), _EDGE, 1 - _EDGE)
-    replies = target_repeats(source, expected, level, most=most)
-    return replies, shares(source, expected, level)
-
-
-def further_replies(
-    k_source: ArrayLike,
-    n_source: ArrayLike,
-    k_target: ArrayLike,
-    n_target: ArrayLike,
-    *,
-    weights: ArrayLike,
-    folds: ArrayLike,
-    level: Callable[[Learned], float] | ArrayLike,
-    most: int,
-) -> Further:
-    """Return the replies that items get once some are known, none by its own in that column.
-
-    Parameters
-    ----------
-    k_source, n_source, k_target, n_target, weights
-        As for `learn`.
-    folds
-        Part that an item belongs to, shape (items,); it is decided by what the others show.
-    level
-        One level for each column, or what finds it from what the others show.
-    most
-        Replies per item of the full plan.
-    """
-    ks, ns = check_counts(k_source, n_source, name="source", ndim=1, whole=True)
-    asked = np.asarray(n_target, dtype=np.int64)
-    parts = np.asarray(folds)
-    found = Further(asked.copy(), np.ones(asked.shape), np.zeros(asked.shape))
-    for fold in np.unique(parts):
-        mine = parts == fold
-        try:
-            learned = learn(ks, ns, k_target, n_target, weights=weights, teachers=~mine)
-        except InsufficientData:
-            chosen = _NO_TEACHER if callable(level) else np.asarray(level)
-            usual = np.clip(_FIRST_SLOPE * expected_source(ks, ns), _EDGE, 1 - _EDGE)[:, None]
-            s = rate(ks, ns)[:, None]
-            n = np.maximum(target_repeats(s, usual, chosen, most=most), asked)
-            share = np.broadcast_to(shares(s, usual, chosen), n.shape)
-        else:
-            chosen = level(learned) if callable(level) else np.asarray(level)
-            n, share = learned.plan(chosen, most=most, further=True)
-        found.replies[mine], found.share[mine] = n[mine], share[mine]
-        found.levels[mine] = chosen
-    return found
-
-
-def level_for_ratio(learned: Learned, ratio: float, *, paper: int, further: bool = True) -> float:
-    """Return the lowest level whose mean width is at most `ratio` times that of the full plan.
-
-    Parameters
-    ----------
-    learned
-        Of one or more columns; their widths are averaged.
-    ratio
-        Wanted mean width over that of `paper` replies to every item, above 1.
-    paper
-        Replies per item of the full plan.
-    further
-        Whether what is asked already stays.
-
-    Raises
-    ------
-    InputError
-        A ratio of 1 or less, which only the full plan has.
-    """
-    if not ratio > 1:
-        raise InputError(f"the width of a cheaper plan is above that of the full one; got {ratio}")
-    full = float(np.nansum(learned.width(paper)))
-    return _lowest(
-        _LOWEST,
-        paper,
-        lambda c: float(np.nansum(learned.widths(c, paper=paper, further=further))) <= ratio * full,
-    )
-
-
-def level_for_width(
-    learned: Learned,
-    width: float,
-    *,
-    paper: int,
-    least: float = _LOWEST,
-    further: bool = True,
-    confidence: float = 0.95,
-) -> float:
-    """Return the lowest level whose mean width is expected to be at most `width`.
-
-    Parameters
-    ----------
-    learned
-        Of one or more columns; their widths are averaged.
-    width
-        Wanted full width, positive.
-    paper, further
-        As for `level_for_ratio`; the highest level where no level is enough.
-    least
-        Lowest level to return.
-    confidence
-        Level of the interval.
-    """
-    if not width > 0:
-        raise InputError(f"a width is positive; got {width}")
-    times = normal_quantile(confidence) / normal_quantile(0.95)
-    return _lowest(
-        least,
-        paper,
-        lambda c: (
-            times * float(np.nanmean(learned.widths(c, paper=paper, further=further))) <= width
-        ),
-    )
-
-
-def _lowest(least: float, paper: int, enough: Callable[[float], bool]) -> float:
-    """Return the lowest level that is enough, to one part in a thousand."""
-    highest = max(_HIGHEST * paper, least)
-    if enough(least):
-        return least
-    if not enough(highest):
-        return highest
-    low, high = math.log(least), math.log(highest)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if enough(math.exp(middle)) else (middle, high)
-    return math.exp(high)
