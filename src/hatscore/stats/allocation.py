@@ -66,8 +66,8 @@ def expected_source(k: ArrayLike, n: ArrayLike) -> Floats:
 
     Examples
     --------
-    >>> expected_source([0, 5, 10], 10).round(2).tolist()
-    [0.08, 0.5, 0.92]
+    >>> expected_source([1, 5, 6, 9], 10).round(2).tolist()
+    [0.2, 0.51, 0.58, 0.81]
     """
     ks, ns = check_counts(k, n, name="source", ndim=1, whole=False)
     use = ns >= _PAIR
