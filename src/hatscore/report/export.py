@@ -86,10 +86,17 @@ def to_csv(frame: pl.DataFrame) -> str:
     ----------
     frame
         Any frame without nested columns, such as `measure` or `status_shares` return.
+
+    Returns
+    -------
+    str
+        With a byte order mark in front if a name has letters beyond ASCII: without one,
+        spreadsheets take UTF-8 for their own code page and show other letters.
     """
     buffer = io.StringIO()
     frame.fill_nan(None).write_csv(buffer)
-    return buffer.getvalue()
+    text = buffer.getvalue()
+    return text if text.isascii() else f"\ufeff{text}"
 
 
 def to_markdown(frame: pl.DataFrame) -> str:
