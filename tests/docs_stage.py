@@ -9,12 +9,15 @@ import io
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
+from threading import Timer
 from typing import TYPE_CHECKING, Any
+from urllib.request import urlopen
 
 import pytest
 
@@ -141,6 +144,8 @@ class Stage:
         if words[0] == "inspect":
             self.inspect(line, self.folder)
             return ""
+        if words[:2] == ["hatscore", "view"]:
+            return self.view(words[2:])
         if Path(words[0]).name == "hatscore":
             line, arrow, into = line.partition(" > ")
             if not SHELL.search(re.sub("'[^']*'", "", line + into)):
@@ -171,6 +176,36 @@ class Stage:
             self.write(into, printed.out)
             return printed.err
         return printed.out + printed.err
+
+    def view(self, words: Sequence[str]) -> str:
+        """Let `view` serve at any free port, ask for its page, and press Ctrl-C."""
+        command = [sys.executable, "-m", "hatscore", "view", *words, "--port", "0", "--no-browser"]
+        cache = {"XDG_CACHE_HOME": str(self.folder / "cache")}
+        with subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env={**os.environ, **cache},
+        ) as process:
+            assert process.stdout is not None
+            said = ""
+            for line in process.stdout:
+                said += line
+                if line.startswith("http://127.0.0.1:"):
+                    break
+            try:
+                with urlopen(line.strip(), timeout=20) as page:  # noqa: S310 - on loopback
+                    assert b"<html" in page.read()
+            finally:
+                process.send_signal(signal.SIGINT)
+                # a view that does not hear Ctrl-C must not hold up the suite
+                stuck = Timer(20, process.kill)
+                stuck.start()
+                said += process.stdout.read()
+                stuck.cancel()
+        self.code = process.returncode
+        return said
 
     def python(self, text: str) -> None:
         """Run a block of Python, the names of earlier blocks of the page at hand."""
