@@ -178,8 +178,47 @@ def test_state_survives_the_disk(tmp_path: Path) -> None:
     assert again.repeats("a", "sw") is None
 
 
+def test_plans_of_the_first_format_are_scored_but_not_continued(tmp_path: Path) -> None:
+    written = {
+        "format": 1,
+        "benchmarks": {
+            "b": {
+                "most": 10,
+                "languages": [["de", "fr"]],
+                "items": {"a": [6, 10, 1.0, 0], "b": [0, 10, 0.0, 0], "c": [0, 10, 2.0, 0]},
+                "levels": {"de": [4.0, 1]},
+                "stage": "pilot",
+                "widened": {},
+                "widths": {},
+            }
+        },
+    }
+    (tmp_path / PLAN_NAME).write_text(json.dumps(written))
+    plans = PlanState.read(tmp_path)
+    state = plans.benchmarks["b"]
+    assert [state.repeats(item, "de") for item in "abc"] == [2, 0, 1]
+    assert [state.weight(item, "de") for item in "abc"] == [1.0, 0.0, 2.0]
+    assert state.repeats("a", "fr") is None
+    assert state.omitted("de") == ["b"]
+    with pytest.raises(
+        RunError, match=r"older hatscore decided the plan of b .* another directory"
+    ):
+        plans.require_continuing()
+    written["benchmarks"]["b"]["stage"] = "done"
+    (tmp_path / PLAN_NAME).write_text(json.dumps(written))
+    PlanState.read(tmp_path).require_continuing()
+
+
 @pytest.mark.parametrize(
-    "text", ["", "[]", "{}", '{"format": 1}', '{"format": 1, "benchmarks": {"b": {"most": 1}}}']
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"format": 3}',
+        '{"format": 1}',
+        '{"format": 1, "benchmarks": {"b": {"most": 1}}}',
+    ],
 )
 def test_damage_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / PLAN_NAME).write_text(text)

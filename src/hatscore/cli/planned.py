@@ -171,6 +171,7 @@ class _Stages:
         self._tasks = tasks
         self._sample = sample
         self._state = PlanState.read(run.directory)
+        self._state.require_continuing()
         self._summaries: list[Summary] = []
         self._graded: dict[str, dict[str, Counts]] = {}
         self._planned = {b.name for b in run.config.benchmarks if b.plan.kind != "paper"}

@@ -217,20 +217,24 @@ def command(
             url = given["judge_url"] or given["base_url"]
             complete &= judge_into(directory, given["judges"], base_url=url, quiet=given["quiet"])
     if complete:
-        show_results(directories, names=names, count=count)
+        show_results(directories, names=names, count=count, known=given["model_files"])
         return 0
     try:
-        show_results(directories, names=names, count=count)
+        show_results(directories, names=names, count=count, known=given["model_files"])
     except (InputError, InsufficientData) as error:
         # too little came for a score; the run itself is fine and can go on
         click.echo(f"Error: {error}", err=True)
     return EXIT_INCOMPLETE
 
 
-def show_results(directories: list[Path], *, names: str, count: str) -> None:
+def show_results(
+    directories: list[Path], *, names: str, count: str, known: tuple[str, ...] = ()
+) -> None:
     """Print the table and write the page, into the run or beside several runs."""
     from hatscore.cli.context import run_context
+    from hatscore.cli.facts import facts_of
     from hatscore.cli.reading import items_behind, read_graded
+    from hatscore.models import load_models
     from hatscore.report import render_table, write_report
     from hatscore.scoring import measurements
 
@@ -242,6 +246,7 @@ def show_results(directories: list[Path], *, names: str, count: str) -> None:
         outcomes,
         where / "report",
         context=run_context(paths),
+        facts=facts_of(outcomes.frame["model"].unique().to_list(), load_models(known)),
         items=items_behind(paths, outcomes, names=names, count=count),
     )
     click.echo(f"Page: {page}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +19,7 @@ __all__ = ["PLAN_NAME", "BenchmarkState", "PlanState"]
 
 PLAN_NAME = "plan.json"
 _FORMAT = 2
+_FIRST_FORMAT = 1
 
 Stage = Literal["source", "first", "targets", "done"]
 
@@ -141,11 +143,16 @@ class PlanState:
         The file.
     benchmarks
         Decisions by name of the benchmark.
+    continues
+        Whether sampling can go on by these decisions: not where an older version made them.
     """
 
-    def __init__(self, path: Path, benchmarks: dict[str, BenchmarkState]) -> None:
+    def __init__(
+        self, path: Path, benchmarks: dict[str, BenchmarkState], *, continues: bool = True
+    ) -> None:
         self.path = path
         self.benchmarks = benchmarks
+        self.continues = continues
 
     @classmethod
     def read(cls, directory: str | Path) -> PlanState:
@@ -161,13 +168,13 @@ class PlanState:
             return cls(path, {})
         try:
             data = json.loads(path.read_text(encoding="utf-8"))
-            if data["format"] != _FORMAT:
+            if data["format"] not in {_FIRST_FORMAT, _FORMAT}:
                 raise RunError(
-                    f"{path}: written in format {data['format']}, this hatscore reads {_FORMAT}"
+                    f"{path}: written in format {data['format']}, this hatscore reads "
+                    f"{_FIRST_FORMAT} and {_FORMAT}: use the version that wrote it"
                 )
-            found = {
-                name: BenchmarkState.from_json(part) for name, part in data["benchmarks"].items()
-            }
+            read = _from_first if data["format"] == _FIRST_FORMAT else BenchmarkState.from_json
+            found = {name: read(part) for name, part in data["benchmarks"].items()}
         except OSError as error:
             raise RunError(f"{path}: cannot be read: {error.strerror}") from error
         except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
@@ -175,7 +182,23 @@ class PlanState:
                 f"{path}: damaged: {type(error).__name__} {error}; restore it from a copy: without "
                 "it nobody knows which prompts were left out on purpose"
             ) from error
-        return cls(path, found)
+        return cls(path, found, continues=data["format"] == _FORMAT)
+
+    def require_continuing(self) -> None:
+        """Refuse to go on with a plan whose rules are not those of today.
+
+        Raises
+        ------
+        RunError
+            An older version decided how the replies are spread, and was not done.
+        """
+        open_ = sorted(name for name, x in self.benchmarks.items() if x.stage != "done")
+        if not self.continues and open_:
+            raise RunError(
+                f"{self.path}: an older hatscore decided the plan of {', '.join(open_)} by other "
+                "rules and did not finish. `hatscore score` counts what is there; to sample the "
+                "rest give another directory with -o, or go on with the version that began"
+            )
 
     def write(self) -> None:
         """Write so that after a crash the file is whole: the old one or the new one.
@@ -198,3 +221,30 @@ class PlanState:
             part.replace(self.path)
         except OSError as error:
             raise RunError(f"{self.path}: cannot be written: {error.strerror}") from error
+
+
+def _from_first(data: Mapping[str, Any]) -> BenchmarkState:
+    """Return decisions of the first format, which held levels instead of numbers of replies.
+
+    A solved item got ``level * k / n`` target replies, rounded half up, at least ``least`` and at
+    most ``most``; a kept item that the source never solved got one.
+    """
+    most = int(data["most"])
+    state = BenchmarkState.from_json({**data, "replies": {}, "standing": {}, "levels": {}})
+    for language, (per_solved, least) in data["levels"].items():
+        state.levels[language] = float(per_solved)
+        state.replies[language] = {
+            item: _first_repeats(decision, float(per_solved), int(least), most)
+            for item, decision in state.decisions.items()
+            if language in state.targets[item]
+        }
+    return state
+
+
+def _first_repeats(decision: Decision, per_solved: float, least: int, most: int) -> int:
+    if decision.weight == 0:
+        return 0
+    if decision.k == 0:
+        return 1
+    wanted = math.floor(per_solved * decision.k / decision.n + 0.5)
+    return max(min(least, most), min(most, wanted))
