@@ -4,7 +4,7 @@ PY := .venv/bin/python
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PIP := $(PY) -m pip install --quiet --constraint constraints.txt
 
-.PHONY: demo test test-slow lint format clean
+.PHONY: demo test test-slow lint format docs clean
 
 demo: .venv/ready-local
 	$(PY) -m hatscore demo
@@ -24,6 +24,10 @@ format: .venv/ready-test
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
+# the variable silences the theme's banner about its next major version
+docs: .venv/ready-test
+	NO_MKDOCS_2_WARNING=1 $(PY) -m mkdocs build --strict
+
 .venv/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "hatscore needs Python 3.11 or newer; set PYTHON=python3.12, for example" >&2; exit 1; }
@@ -39,4 +43,4 @@ format: .venv/ready-test
 	@touch $@ .venv/ready-local
 
 clean:
-	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis site
