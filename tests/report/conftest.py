@@ -5,7 +5,13 @@ import polars as pl
 import pytest
 
 from hatscore import Outcomes
+from hatscore.benchmarks.base import Item, Prompt
+from hatscore.grading.answer import Gold
+from hatscore.sampling import BenchmarkPlan, Completion, Run, RunConfig, SamplingParams, Task
 from hatscore.stats import simulate
+
+HOSTILE = "</script><img src=x onerror=alert(1)><!-- \u2028 \N{GRINNING FACE} Answer: 4"
+CUES = {"en": "Answer:", "ar": "الجواب:", "sw": "Jibu:"}
 
 
 @pytest.fixture
@@ -78,3 +84,29 @@ def unbounded(table):
         return table(*rows, model=model)
 
     return make
+
+
+@pytest.fixture(scope="session")
+def sampled_run(tmp_path_factory):
+    """Six items in three languages; every way to end is there, and a hostile reply."""
+    where = tmp_path_factory.mktemp("sampled")
+    config = RunConfig(
+        "lab/m", "openai-api", "lab/m", "chat", "native", SamplingParams(),
+        (BenchmarkPlan("wordmath", "3", ("en", "ar", "sw"), "en", 4, items=6),),
+        created_at="2026-05-04T10:00:00Z", version="0.0.1",
+    )  # fmt: skip
+    with Run.create_or_resume(where / "run", config) as opened:
+        for language, cue in CUES.items():
+            for i in range(6):
+                question = f"{i} + 2 in {language}?"
+                item = Item(str(i), language, "en", question, Gold("number", str(i + 2)))
+                task = Task("wordmath", item, Prompt("chat", f"Sum.\n{question}\n{cue}"), 4)
+                opened.store.put_items([task])
+                right = Completion(f"Let me see.\n{cue} {i + 2}", "stop")
+                others = [
+                    Completion("", error="HTTP 500"), Completion(f"{cue} 99"), Completion("No."),
+                    Completion("so 1 and", "length"), Completion(HOSTILE), Completion(""),
+                ]  # fmt: skip
+                last = right if language == "en" else others[i]
+                opened.store.put_all(task.cell, range(4), [right, right, right, last], seed=None)
+    return where / "run"

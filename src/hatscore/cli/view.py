@@ -132,12 +132,13 @@ def _state(paths: tuple[str, ...]) -> list[tuple[str, int, int]]:
             raise InputError(f"{path}: a page is made of files on this machine; copy it here")
         root = Path(path).resolve()
         for folder, below, files in os.walk(root):
-            # a page among the data is none of them, nor is what a reader of SQLite leaves
+            # a page among the data is none of them
             below[:] = sorted(name for name in below if not (Path(folder, name) / _PAGE).is_file())
-            found += [_entry(Path(folder, name)) for name in sorted(files) if name[-4:] != "-shm"]
+            found += [_entry(Path(folder, name)) for name in sorted(files)]
         if root.is_file():
             found.append(_entry(root))
-    return found
+    # readers of SQLite leave an index and an empty journal
+    return [x for x in found if not x[0].endswith("-shm") and (x[1] or x[0][-4:] != "-wal")]
 
 
 def _entry(file: Path) -> tuple[str, int, int]:

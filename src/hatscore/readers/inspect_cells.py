@@ -14,9 +14,11 @@ from hatscore.readers.inspect_fields import ROW
 from hatscore.readers.inspect_score import Reply, judge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from hatscore.readers.inspect_runs import Run
+
+    Listener = Callable[[Run, "Cell", Mapping[str, Any], Reply], None]
 
 __all__ = ["Cell", "clear_golds", "tally"]
 
@@ -89,7 +91,13 @@ class Cell:
 
 
 def tally(
-    run: Run, *, scorer: str, source: str | None, seen: set[str] | None, pool: bool
+    run: Run,
+    *,
+    scorer: str,
+    source: str | None,
+    seen: set[str] | None,
+    pool: bool,
+    listen: Listener | None = None,
 ) -> list[Cell]:
     """Sum the samples of a run up.
 
@@ -105,6 +113,8 @@ def tally(
         Ids of samples that other runs have brought already, added to; None asks for no ids.
     pool
         Take several samples of one item and epoch for further replies.
+    listen
+        Is told of every sample that counts, with its cell and what it says.
 
     Raises
     ------
@@ -118,11 +128,16 @@ def tally(
         )
     before = frozenset(seen or ())
     # only a log broken off, or an old one, holds a sample twice: the later one then counts
-    cells = _summed(run, scorer, source, before, pool=pool, superseded=Counter())
+    heard: list[tuple[Cell, Mapping[str, Any], Reply]] | None = None if listen is None else []
+    cells = _summed(run, scorer, source, before, pool=pool, superseded=Counter(), heard=heard)
     if cells is None:
         keys = Counter(_key(sample, run.log.name) for sample in run.log.samples())
         keys.subtract(dict.fromkeys(keys, 1))
-        cells = _summed(run, scorer, source, before, pool=pool, superseded=+keys)
+        heard = None if listen is None else []
+        cells = _summed(run, scorer, source, before, pool=pool, superseded=+keys, heard=heard)
+    if listen is not None:
+        for cell, sample, reply in heard or ():
+            listen(run, cell, sample, reply)
     if seen is not None:
         seen.update(str(sample.get("uuid")) for sample in run.log.samples())
     return _in_order(cells or [], run) if run.places.of["item"].kind == ROW else cells or []
@@ -136,6 +151,7 @@ def _summed(
     *,
     pool: bool,
     superseded: Counter[tuple[str, int]],
+    heard: list[tuple[Cell, Mapping[str, Any], Reply]] | None,
 ) -> list[Cell] | None:
     """Cells of a run, None where a sample comes twice beyond those said to be superseded."""
     log = run.log
@@ -160,7 +176,10 @@ def _summed(
         if cell is None:
             # what item a sample is does not change from epoch to epoch
             cell = by_sample[identity] = _cell(run, sample, where, source, cells, pool=pool)
-        cell.add(judge(sample, scorer, model=log.model, max_tokens=limit, where=where))
+        reply = judge(sample, scorer, model=log.model, max_tokens=limit, where=where)
+        cell.add(reply)
+        if heard is not None:
+            heard.append((cell, sample, reply))
     return list(cells.values())
 
 

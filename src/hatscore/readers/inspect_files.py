@@ -104,6 +104,33 @@ class Log:
                     raise ReaderError(f"{self.name}: a sample is {_kind(sample)}, not an object")
                 yield sample
 
+    def texts(self) -> Iterator[dict[str, Any]]:
+        """Yield every sample with its texts but without its events, one at a time.
+
+        Raises
+        ------
+        ReaderError
+            A broken file.
+        """
+        if not self.packed:
+            yield from self.samples()
+            return
+        with reading(self.name), _opened(self._fs, self._path, self.name) as file:
+            archive = Archive(file, self.name)
+            for member in archive.names():
+                if not _SAMPLE.fullmatch(member):
+                    continue
+                with archive.open(member) as stream:
+                    document = Document(
+                        stream, f"{self.name}, member {member}", limit=_SAMPLE_LIMIT
+                    )
+                    sample: dict[str, Any] = {}
+                    for key in fields(document):
+                        if key == "events":
+                            break  # the bulk of a sample, behind all that is wanted
+                        sample[key] = document.value()
+                yield sample
+
     def returned_model(self, sample: dict[str, Any]) -> str | None:
         """Return the model that the server named in a reply; None if it is not known."""
         if not self.packed:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from hatscore.outcomes import Outcomes
-    from hatscore.readers.inspect_cells import Cell
+    from hatscore.readers.inspect_cells import Cell, Listener
     from hatscore.readers.inspect_files import Log
     from hatscore.readers.inspect_runs import Run
 
@@ -50,6 +50,7 @@ def read_many(
     pool: bool = False,
     allow_missing: bool = False,
     allow_golds: bool = False,
+    listen: Listener | None = None,
 ) -> Outcomes:
     r"""Read logs that belong together, for example one for each language.
 
@@ -73,6 +74,8 @@ def read_many(
         Take several runs of one model, task and language for further replies.
     allow_missing, allow_golds
         As for `guard.align`. Items that a run under way or broken off lacks are accepted anyway.
+    listen
+        Is told of every sample that counts; see `inspect_cells.tally`.
 
     Raises
     ------
@@ -99,7 +102,7 @@ def read_many(
     notes += said
     if not runs:
         raise ReaderError(f"{', '.join(str(path) for path in paths)}: no log has a sample yet")
-    pairs, scorers = _tallied(runs, source=source, scorer=scorer, pool=pool)
+    pairs, scorers = _tallied(runs, source=source, scorer=scorer, pool=pool, listen=listen)
     notes += notes_on(pairs, scorers, pool=pool)
     rows = [cell.row() for _, cells in pairs for cell in cells]
     clear_golds(rows)
@@ -116,7 +119,12 @@ def read_many(
 
 
 def _tallied(
-    runs: Sequence[Run], *, source: str | None, scorer: str | None, pool: bool
+    runs: Sequence[Run],
+    *,
+    source: str | None,
+    scorer: str | None,
+    pool: bool,
+    listen: Listener | None,
 ) -> tuple[list[tuple[Run, list[Cell]]], dict[str, str]]:
     """Cells of every run, and the scorer by log."""
     owners: dict[tuple[str, str, str], Log] = {}
@@ -130,7 +138,7 @@ def _tallied(
                 "score the log with `inspect score`, or leave it out"
             )
         scorers[run.log.name] = which
-        cells = tally(run, scorer=which, source=source, seen=seen, pool=pool)
+        cells = tally(run, scorer=which, source=source, seen=seen, pool=pool, listen=listen)
         if not pool:
             claim(cells, run, owners)
         pairs.append((run, cells))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from itertools import groupby
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from hatscore.readers.items import ItemRecord, ItemReply
 from hatscore.sampling.run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from hatscore.grading.answer import Gold, NameMode
@@ -59,9 +60,9 @@ def collect(
     panel = [part.strip() for part in options.get("judges", "").split(",") if part.strip()] or None
     for path in paths:
         judged: Judged | None = None
-        with Run.open(path) as run:
+        with Run.open(path) as run, closing(_rows(run)) as stored:
             labels = {plan.name: benchmark_label(plan) for plan in run.config.benchmarks}
-            for _, rows in groupby(run.store.rows(), key=_identity):
+            for _, rows in groupby(stored, key=_identity):
                 pairs = iter(rows)
                 item, first = next(pairs)
                 label = labels[item.benchmark]
@@ -96,6 +97,11 @@ def shown_gold(gold: Gold, names: NameMode) -> dict[str, Any]:
         "options": tuple(zip(gold.labels, gold.options, strict=False)),
         "context": gold.context,
     }
+
+
+def _rows(run: Run) -> Generator[tuple[StoredItem, StoredResponse], None, None]:
+    """Yield what the store holds; can be closed before the store is."""
+    yield from run.store.rows()
 
 
 _item = itemgetter(0)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from hatscore.outcomes import Outcomes
     from hatscore.readers.table_columns import ValueMap
     from hatscore.readers.table_files import Records
+    from hatscore.readers.table_rows import Listener
 
 __all__ = ["FORMAT", "OPTIONS", "read", "read_many", "sniff"]
 
@@ -64,6 +65,7 @@ def read_many(
     allow_golds: bool = False,
     pool: bool = False,
     count: str = ",".join(COUNTABLE),
+    listen: Listener | None = None,
 ) -> Outcomes:
     r"""Read files of tables as one table.
 
@@ -97,6 +99,8 @@ def read_many(
         `allow_missing` also leaves out rows without a result.
     count
         As for run directories; it matters where replies are graded.
+    listen
+        Is told of every row that is kept; see `table_rows.Rows`.
 
     Raises
     ------
@@ -126,7 +130,7 @@ def read_many(
         grade=grade,
         count=count,
     )
-    rows = Rows(plan, roots=[path for path in paths if path.is_dir()])
+    rows = Rows(plan, roots=[path for path in paths if path.is_dir()], listen=listen)
     for part in records:
         rows.add(part)
     found = rows.finish()

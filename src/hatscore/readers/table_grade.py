@@ -13,7 +13,7 @@ from hatscore.readers.table_values import BadCellError, to_text
 if TYPE_CHECKING:
     from hatscore.grading.answer import AnswerKind
 
-__all__ = ["GRADES", "Grader", "Verdict"]
+__all__ = ["GRADES", "Grader", "Verdict", "reply_text"]
 
 GRADES: tuple[AnswerKind, ...] = ("number", "choice", "name")
 _LABELS = tuple("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
@@ -66,8 +66,8 @@ class Grader:
         BadCellError
             A gold or options that cannot be used, or a reply that is no text.
         """
-        expected = self._gold(gold, options, language=language, source=source)
-        text = _text(reply, "reply") if error is None else ""
+        expected = self.gold(gold, options, language=language, source=source)
+        text = reply_text(reply) if error is None else ""
         try:
             found = grade(Reply(text, finish, error), expected, names="strict")
         except InputError as err:
@@ -78,7 +78,14 @@ class Grader:
             shared = expected.value if number is None else str(number)
         return Verdict(found.status, shared)
 
-    def _gold(self, cell: Any, options: Any, *, language: str, source: str) -> Gold:
+    def gold(self, cell: Any, options: Any, *, language: str, source: str) -> Gold:
+        """Return the gold that a row's cells say.
+
+        Raises
+        ------
+        BadCellError
+            A gold or options that cannot be used.
+        """
         if self._kind == "name":
             names = tuple(_list(cell, "gold"))
             if not names:
@@ -117,8 +124,15 @@ def _list(cell: Any, name: str) -> list[str]:
     return [text for text in found if text is not None]
 
 
-def _text(cell: Any, name: str) -> str:
+def reply_text(cell: Any) -> str:
+    """Return the text of a reply's cell.
+
+    Raises
+    ------
+    BadCellError
+        A nested value.
+    """
     if isinstance(cell, bool | dict | list | tuple):
-        raise BadCellError(f"a nested value is no {name}; name the part that is its text")
-    text = str(cell) if isinstance(cell, str) else to_text(cell, name=name) or ""
+        raise BadCellError("a nested value is no reply; name the part that is its text")
+    text = str(cell) if isinstance(cell, str) else to_text(cell, name="reply") or ""
     return text.encode("utf-8", "replace").decode("utf-8")

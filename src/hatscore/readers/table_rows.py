@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from hatscore.readers.table_columns import ValueMap
     from hatscore.readers.table_files import Records
 
+    Listener = Callable[[Mapping[str, Any], Callable[[str], Any]], None]
+
 __all__ = ["Plan", "Rows"]
 
 _RESULTS = ("score", "k", "reply")
@@ -69,6 +71,8 @@ class Rows:
         What is read.
     roots
         Directories that were given: files below are named by their way from there.
+    listen
+        Is told of every row that is kept, with a function that returns the cell of a field.
 
     Attributes
     ----------
@@ -83,6 +87,7 @@ class Rows:
 
     plan: Plan
     roots: Sequence[Path]
+    listen: Listener | None = None
     missing: list[str] = field(default_factory=list)
     _rows: list[dict[str, Any]] = field(default_factory=list)
     _dropped: dict[str, int] = field(default_factory=dict)
@@ -114,6 +119,8 @@ class Rows:
                 row = self._row(cells, language)
                 if row is not None:
                     self._rows.append(row)
+                    if self.listen is not None:
+                        self.listen(row, cells.raw)
 
     def finish(self) -> list[dict[str, Any]]:
         """Return all rows, ``12.0`` in columns of whole numbers made ``12``.

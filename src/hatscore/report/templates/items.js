@@ -91,7 +91,7 @@ hatscore.items = (() => {
 
   const page = 150;
   let cell = null, rows = [], filtered = [], chosen = null, drawn = 0, ticket = 0;
-  let pushed = false, returning = false;
+  let pushed = false, returning = false, origin = null, left = null;
 
   // -- the address: a link opens the same item ---------------------------------------------------
   const address = () => {
@@ -112,14 +112,25 @@ hatscore.items = (() => {
     });
     return true;
   };
+  const refocus = () => {
+    const { model, benchmark, language } = left;
+    // the cell it was opened from; the page may have drawn it anew, and a link opens from none
+    const cells = [...document.querySelectorAll("button.cell")];
+    const named = cells.find((one) => one.dataset.model === model && one.dataset.benchmark === benchmark && one.dataset.language === language);
+    (origin?.isConnected ? origin : named)?.focus({ preventScroll: true });
+  };
   // registered before the page's own listener: coming and going of the dialog moves no page
   addEventListener("hashchange", (event) => {
+    // going back to a place of the page takes the focus away
+    if (returning) refocus();
     if (returning || dialog.open || location.hash.startsWith("#items?")) event.stopImmediatePropagation();
     returning = false;
     if (!follow() && dialog.open) { pushed = false; dialog.close(); }
   });
   document.addEventListener("DOMContentLoaded", () => { pushed = false; follow(); });
   dialog.addEventListener("close", () => {
+    left = cell;
+    refocus();
     cell = null;
     ticket += 1;
     document.documentElement.classList.remove("drilled");
@@ -130,6 +141,7 @@ hatscore.items = (() => {
 
   // -- opening a cell ----------------------------------------------------------------------------
   const open = (model, benchmark, language) => {
+    origin = document.activeElement?.closest("button.cell");
     history.pushState(null, "", `#items?${new URLSearchParams({ m: model, b: benchmark, l: language })}`);
     pushed = true;
     show(model, benchmark, language);
