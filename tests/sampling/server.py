@@ -110,7 +110,7 @@ class ModelServer:
         self.under_way = self.most_under_way = 0
         self.url = ""
         self._numbers = count()
-        self._free = Random(0)
+        self._free: dict[str, Random] = {}
         self._ready = threading.Event()
         self._loop = asyncio.new_event_loop()
         self._stop: asyncio.Event | None = None
@@ -217,7 +217,11 @@ class ModelServer:
         return web.json_response(data)
 
     def _text(self, prompt: str, seed: int | None, index: int) -> str:
-        rng = self._free if seed is None else Random(f"{seed + index} {prompt}")
+        if seed is None:
+            # the i-th reply to a prompt is the same in whatever order prompts arrive
+            rng = self._free.setdefault(prompt, Random(prompt))
+        else:
+            rng = Random(f"{seed + index} {prompt}")
         text = self.right(prompt) if rng.random() < self.probability(prompt) else self.wrong(prompt)
         return f"{text} {next(self._numbers)}" if self.numbered else text
 
