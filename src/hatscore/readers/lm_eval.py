@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,12 +27,14 @@ from hatscore.readers.scores import check_scores, partial_note
 from hatscore.readers.task_names import TaskName, read_map, split_names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from hatscore.outcomes import Outcomes
+
+    Listener = Callable[[TaskName, bool, Samples, dict[str, Any]], None]
 
 __all__ = ["FORMAT", "OPTIONS", "read", "read_many", "sniff"]
 
@@ -131,8 +134,13 @@ def read_many(
     pool: bool = False,
     allow_missing: bool = False,
     allow_golds: bool = False,
+    listen: Listener | None = None,
 ) -> Outcomes:
-    """Read several paths as one log, a folder per language for example; see `read`."""
+    """Read several paths as one log, a folder per language for example; see `read`.
+
+    `listen` is told of every row that is read: its task's name, whether its replies are graded
+    anew, and what `lm_eval_samples.read_samples` tells.
+    """
     language_field, pattern = read_map(map, field=_DOC)
     item_field = item and item.removeprefix(_DOC)
     files = find_samples(paths)
@@ -153,6 +161,7 @@ def read_many(
                 language_field=language_field,
                 regrade=regrade,
                 hash_docs=several,
+                listen=listen and partial(listen, names[one.task], regrade),
             )
             for one in part
         ]

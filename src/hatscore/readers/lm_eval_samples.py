@@ -20,7 +20,17 @@ if TYPE_CHECKING:
 
     from hatscore.readers.lm_eval_folder import SampleFile
 
-__all__ = ["ID_FIELDS", "Samples", "count_repeats", "known_kind", "neutral_gold", "read_samples"]
+    Listener = Callable[["Samples", dict[str, Any]], None]
+
+__all__ = [
+    "ID_FIELDS",
+    "Samples",
+    "count_repeats",
+    "gold_of",
+    "known_kind",
+    "neutral_gold",
+    "read_samples",
+]
 
 _OWN = frozenset(
     {"doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"}
@@ -133,6 +143,7 @@ def read_samples(
     language_field: str | None = None,
     regrade: bool = False,
     hash_docs: bool = False,
+    listen: Listener | None = None,
 ) -> Samples:
     """Read a file line by line.
 
@@ -146,6 +157,8 @@ def read_samples(
         Grade all replies, of a task whose answers are known.
     hash_docs
         Keep hashes of every item and its replies, to compare with another file of the task.
+    listen
+        Is told of every row, with the columns so far, whose last entries are its own.
 
     Raises
     ------
@@ -166,6 +179,8 @@ def read_samples(
                     _add_metrics(samples, row)
                     _add_doc(samples, row)
                     _add_replies(samples, row, kind)
+                    if listen is not None:
+                        listen(samples, row)
                 except InputError as err:
                     raise ReaderError(f"{file.path}:{number}: {err}") from err
                 samples.lines.append(number)
@@ -272,7 +287,7 @@ def _add_replies(samples: Samples, row: dict[str, Any], kind: str | None) -> Non
         return
     if len(asked) != 1 or not texts or len(texts) < len(replies):
         raise ReaderError("resps must hold one list of texts, to grade all of them")
-    gold = _gold(row, kind)
+    gold = gold_of(row, kind)
     ended = Counter(grade(Reply(text), gold).status for text in texts)
     samples.right.append(ended.pop("correct", 0))
     samples.graded.append(len(texts))
@@ -281,7 +296,14 @@ def _add_replies(samples: Samples, row: dict[str, Any], kind: str | None) -> Non
         samples.statuses[status][len(samples.items) - 1] = count
 
 
-def _gold(row: dict[str, Any], kind: str) -> Gold:
+def gold_of(row: dict[str, Any], kind: str) -> Gold:
+    """Return the gold of a row whose answers hatscore reads.
+
+    Raises
+    ------
+    ReaderError
+        The target is none of `kind`.
+    """
     value = neutral_gold(row.get("target"))
     if value is None:
         raise ReaderError(f"expected a {kind} as target, got {row.get('target')!r}")

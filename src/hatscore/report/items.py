@@ -271,7 +271,9 @@ def _item(record: ItemRecord, tally: tuple[int, float, float], part: _Part) -> d
 
 def _reply(reply: ItemReply, n: int, k: float) -> dict[str, Any]:
     status = reply.status
-    if not status and n == 1:  # a log of one scored reply says by its score how it ended
+    if (
+        not status and n == 1 and reply.counts
+    ):  # a log of one scored reply says by its score how it ended
         status = "correct" if k == 1 else "wrong"
     text = _cut(reply.text)
     written: dict[str, Any] = {"text": text, "status": status}
