@@ -10,12 +10,17 @@ from pathlib import Path
 import pytest
 
 from hatscore import read
+from hatscore.benchmarks.base import Item, Prompt
 from hatscore.cli import main
 from hatscore.cli.reading import items_behind, read_graded
+from hatscore.grading.answer import Gold
+from hatscore.judging.prompt import subject_key
+from hatscore.judging.store import VERDICTS_NAME, ReplyKey, Verdict, VerdictStore
 from hatscore.readers.items import ItemRecord, ItemReply, Items
 from hatscore.report import items as module
 from hatscore.report import write_report
 from hatscore.report.items import tidy, write_items
+from hatscore.sampling import BenchmarkPlan, Completion, Run, RunConfig, SamplingParams, Task
 
 HOSTILE = "</script><img src=x onerror=alert(1)><!-- \u2028 \N{GRINNING FACE} Answer: 4"
 
@@ -237,3 +242,32 @@ def test_replies_of_a_table_are_shown_with_their_reading(tmp_path):
     assert (reply.status, reply.answer, reply.why) == ("wrong", "9", "after the cue “Antwort:”")
     part = write_items(items_behind([file], outcomes, **asked), outcomes, tmp_path)
     assert part.count == 8
+
+
+def test_verdicts_of_judges_are_shown_with_their_names(tmp_path):
+    config = RunConfig(
+        "lab/m", "openai-api", "lab/m", "chat", "native", SamplingParams(),
+        (BenchmarkPlan("eclektic", "1", ("en", "de"), "en", 2),),
+        created_at="2026-05-04T10:00:00Z", version="0.0.1",
+    )  # fmt: skip
+    with Run.create_or_resume(tmp_path, config) as opened:
+        for language in ("en", "de"):
+            gold = Gold("judge", "Ada", language, "en", context="Ada wrote it.")
+            item = Item("1", language, "en", "Who?", gold)
+            task = Task("eclektic", item, Prompt("chat", "Who?"), 2)
+            opened.store.put_items([task])
+            said = [Completion("Ada."), Completion("")]
+            opened.store.put_all(task.cell, range(2), said, seed=None)
+    subject = subject_key(context="Ada wrote it.", question="Who?", answer="Ada.", language="de")
+    with VerdictStore(tmp_path / VERDICTS_NAME) as store:
+        verdict = Verdict(subject, 1, "YES", None, None, "stop", "j", "1", "2026-05-04T10:00:00Z")
+        store.put("judge/j", [ReplyKey("eclektic", "1", "de", 0)], verdict)
+    german, english = list(Items([tmp_path]))
+    assert (german.gold, german.context) == ("Ada", "Ada wrote it.")
+    answered, silent = german.replies
+    assert (answered.status, answered.votes) == ("correct", (("judge/j", "yes"),))
+    assert answered.why == "the whole reply goes to the judge"
+    assert (silent.status, silent.votes) == ("empty", ())
+    assert english.replies[0].status == "judge_unparsed"
+    assert not english.replies[0].counts
+    assert english.replies[0].votes == (("judge/j", "no verdict that can be read"),)

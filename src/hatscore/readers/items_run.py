@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["collect", "shown_gold"]
 
-_VOTES = {True: "yes", False: "no", None: "neither yes nor no"}
+_VOTES = {True: "yes", False: "no", None: "no verdict that can be read"}
 
 
 def collect(

@@ -350,7 +350,7 @@ hatscore.items = (() => {
     }
     return made;
   };
-  const long = 700;
+  const long = 480;
   const reply = (one, language) => {
     const name = said[one.status] ?? one.status;
     const head = make("p", { class: "read" },
