@@ -75,8 +75,11 @@ def command(paths: tuple[str, ...], port: int, no_browser: bool, **given: Any) -
 
 def _wait() -> None:
     """Return when somebody presses Ctrl-C."""
+    never = Event()
     try:
-        Event().wait()
+        # in short steps: the charting library restarts a wait without an end after a signal
+        while not never.wait(0.2):
+            pass
     except KeyboardInterrupt:
         click.echo("", err=True)
 
