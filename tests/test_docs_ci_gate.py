@@ -78,7 +78,7 @@ def shell(tmp_path, monkeypatch, capsys):
     return run
 
 
-@pytest.mark.parametrize(("transfer", "code"), [(0.8, 0), (0.2, 1)])
+@pytest.mark.parametrize(("transfer", "code"), [(1.0, 0), (0.2, 1)])
 def test_every_command_runs_and_the_gate_decides(serve, shell, transfer, code):
     urls = {"BASELINE_URL": serve("baseline", 0.8), "CANDIDATE_URL": serve("candidate", transfer)}
     lines = [line for block in blocks("sh") for line in block.splitlines()]

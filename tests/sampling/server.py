@@ -219,7 +219,7 @@ class ModelServer:
     def _text(self, prompt: str, seed: int | None, index: int) -> str:
         if seed is None:
             # the i-th reply to a prompt is the same in whatever order prompts arrive
-            rng = self._free.setdefault(prompt, Random(prompt))
+            rng = self._free.setdefault(prompt, Random(f"{self.models[0]} {prompt}"))
         else:
             rng = Random(f"{seed + index} {prompt}")
         text = self.right(prompt) if rng.random() < self.probability(prompt) else self.wrong(prompt)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hatscore.cli.complete import complete_paths
 from hatscore.cli.options import grading_options, interval_options, reader_options, split_list
 from hatscore.errors import InputError, InsufficientData, UnknownNameError
 
@@ -51,7 +52,7 @@ def _list(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 
 @click.command("figure")
 @click.argument("name", metavar="NAME")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=complete_paths)
 @click.option(
     "-o",
     "--output",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from hatscore.cli.complete import complete_paths
 from hatscore.cli.models import registry_option
 from hatscore.cli.options import (
     grading_options,
@@ -25,7 +26,7 @@ __all__ = ["command"]
 
 
 @click.command("report")
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=complete_paths)
 @click.option(
     "-o",
     "--output",
