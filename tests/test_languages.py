@@ -40,6 +40,22 @@ def test_script(tag: str, code: str) -> None:
     assert languages.script(tag) == code
 
 
+@pytest.mark.parametrize(
+    ("code", "called"),
+    [
+        ("Latn", "Latin"),
+        ("Deva", "Devanagari"),
+        ("Hans", "Han (Simplified)"),
+        ("Hant", "Han (Traditional)"),
+        ("Jpan", "Japanese"),
+        ("Zzzz", "Unknown Script"),
+        ("Qaaa", "Qaaa"),
+    ],
+)
+def test_scripts_have_names(code: str, called: str) -> None:
+    assert languages.script_name(code) == called
+
+
 def test_names() -> None:
     assert languages.name("sw") == "Swahili"
     assert languages.name("pt") == "Portuguese"

@@ -17,7 +17,7 @@ from hatscore.errors import InputError, UnknownNameError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["check_language", "name", "native_name", "script", "written_in"]
+__all__ = ["check_language", "name", "native_name", "script", "script_name", "written_in"]
 
 # Beginnings of Unicode character names, by ISO 15924 code: the standard library knows the name
 # of a character but not its script, and letters are named after their script.
@@ -138,6 +138,30 @@ def script(tag: str) -> str:
         if key in likely:
             return str(likely[key].split("_")[1])
     return "Zzzz"
+
+
+def script_name(code: str) -> str:
+    """Return the English name of a script.
+
+    Parameters
+    ----------
+    code
+        ISO 15924 code, as `script` returns it.
+
+    Returns
+    -------
+    str
+        ``"Devanagari"`` for ``Deva``; the code itself where CLDR has no name.
+
+    Examples
+    --------
+    >>> script_name("Latn"), script_name("Hans")
+    ('Latin', 'Han (Simplified)')
+    """
+    names = import_module("babel").Locale("en").scripts
+    found = str(names.get(code, code))
+    # CLDR calls the two forms of Han by the form alone, which says nothing in a list of scripts
+    return f"{names['Hani']} ({found})" if code in {"Hans", "Hant"} else found
 
 
 def written_in(text: str, tag: str) -> bool:

@@ -165,6 +165,21 @@ def test_filters_act_on_tables_and_charts(opened):
     assert page.url.endswith("index.html")
 
 
+def test_scripts_are_called_by_name_and_linked_by_code(opened):
+    page = opened()
+    choose(page, "script", "Hans")
+    drawn(page)
+    assert page.locator("details.pick[data-field=script] summary").inner_text() == (
+        "Script: Han (Simplified)"
+    )
+    assert page.url.endswith("?script=Hans")
+    assert set(column(page, "#score-table", "script_name")) == {"Han (Simplified)"}
+    page.locator("figure[data-chart=dots] svg path[data-language=zh]").last.hover()
+    tip = page.locator("#vg-tooltip-element.visible")
+    tip.wait_for()
+    assert "Han (Simplified)" in tip.inner_text()
+
+
 def test_filters_that_leave_nothing_say_so(opened):
     page = opened()
     choose(page, "model")

@@ -210,6 +210,7 @@ def score_tooltip() -> list[alt.Tooltip]:
         alt.Tooltip("model:N", title="model"),
         alt.Tooltip("benchmark:N", title="benchmark"),
         alt.Tooltip("label:N", title="language"),
+        alt.Tooltip("script_name:N", title="script"),
         alt.Tooltip("hat:Q", title="HAT", format=".3f"),
         alt.Tooltip("hat_low:Q", title="from", format=".3f"),
         alt.Tooltip("hat_high:Q", title="to", format=".3f"),

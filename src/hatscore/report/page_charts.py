@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from hatscore.outcomes import STATUS_COLUMNS
@@ -90,14 +91,15 @@ def filters(rows: Rows) -> list[dict[str, Any]]:
     """Return the filters: field, name, and options as (value, text)."""
     found = []
     for field, name in _NAMES.items():
-        text = "label" if field == "language" else field
+        text = {"language": "label", "script": "script_name"}.get(field, field)
         # the script writes what is not known as JSON does
         options = {
             "null" if r[field] is None else r[field]: r[text] or "unknown"
             for r in rows
             if not r["macro"]
         }
-        found.append({"field": field, "name": name, "options": sorted(options.items())})
+        by = itemgetter(1) if field == "script" else itemgetter(0)
+        found.append({"field": field, "name": name, "options": sorted(options.items(), key=by)})
     return found
 
 

@@ -135,6 +135,8 @@ def score_columns(rows: Sequence[Mapping[str, Any]], level: str) -> tuple[Column
     """Return the columns of the table of scores; what says nothing in these rows is left out."""
     columns = [Column("label", "language", "Target language", "text")]
     columns += _naming(rows)
+    if len({r["script_name"] for r in rows}) > 1:
+        columns.append(Column("script_name", "script", "Script of the language", "text"))
     columns += [
         Column(key, f"{header} [{level}]" if key == "hat" else header, title,
                "main" if key == "hat" else "score")

@@ -11,7 +11,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from hatscore.errors import InputError
-from hatscore.languages import native_name, script
+from hatscore.languages import native_name, script, script_name
 from hatscore.report.blocks import CURVED_P
 from hatscore.report.text import headline, language_name, printable
 from hatscore.scoring import MACRO
@@ -68,9 +68,9 @@ def score_rows(
             Whose scores; `macro` is true for the mean over languages.
         ``label``, ``native_label``, ``english``
             ``sw · Swahili``, ``sw · Kiswahili``, ``Swahili``; `MACRO_LABEL` for macro.
-        ``script``, ``same_script``
-            ISO 15924 code; whether all sources of the benchmark share it, None where some do or
-            nobody said.
+        ``script``, ``script_name``, ``same_script``
+            ISO 15924 code, and its English name, empty where it is not known; whether all sources
+            of the benchmark share it, None where some do or nobody said.
         ``family``, ``released``, ``params``
             Of the model, from `facts`; `family` is ``other`` where it is not known.
         ``n_items``
@@ -218,6 +218,7 @@ def _place(language: str) -> Row:
         "native_label": native,
         "english": english,
         "script": written,
+        "script_name": "" if written is None else script_name(written),
     }
 
 
