@@ -205,6 +205,46 @@ def test_a_link_shows_the_same(opened):
     assert again.locator("#scores").bounding_box()["y"] < 200
 
 
+def test_languages_are_called_by_their_own_names_on_demand(opened):
+    page = opened()
+    button = page.get_by_role("button", name="Native names")
+    zh = page.locator("table.heat").first.locator("th[data-language=zh]")
+    option = page.locator("input[name=language][value=sw] + span")
+
+    def shown():
+        drawn(page)
+        return {
+            "table": set(column(page, "#score-table", "label")),
+            "replies": set(column(page, "#status-table", "label")),
+            "chart": page.locator("figure[data-chart=dots] svg").first.text_content(),
+            "profile": page.locator("figure[data-chart=profiles] svg").text_content(),
+            "status": page.locator("figure[data-chart=status] svg").text_content(),
+            "title": [zh.get_attribute("title")],
+            "filter": option.text_content(),
+            "choice": page.locator("#profile-language").text_content(),
+        }
+
+    assert button.get_attribute("aria-pressed") == "false"
+    english = shown()
+    button.click()
+    assert button.get_attribute("aria-pressed") == "true"
+    assert page.url.endswith("#?names=native")
+    native = shown()
+    for place in english:
+        words = ("sw · Swahili", "sw · Kiswahili")
+        if place == "title":
+            words = ("zh · Chinese", "zh · 中文")
+        assert words[0] in english[place], place
+        assert words[1] not in english[place], place
+        assert words[1] in native[place], place
+        assert words[0] not in native[place], place
+    again = opened("#?names=native")
+    assert "sw · Kiswahili" in column(again, "#score-table", "label")
+    again.get_by_role("button", name="Native names").click()
+    assert again.url.endswith("index.html")
+    assert "sw · Swahili" in column(again, "#score-table", "label")
+
+
 BROKEN = ("#?model=nobody&__proto__=x&sort=a.b&profile=%7B", "#nowhere", "#?&&=")
 
 

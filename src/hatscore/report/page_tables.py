@@ -282,6 +282,7 @@ def status_records(
     return [
         {
             "label": label_of(row["language"]),
+            "native_label": label_of(row["language"], native=True),
             "model": printable(row["model"]),
             "benchmark": printable(row["benchmark"]),
             "language": printable(row["language"]),

@@ -29,7 +29,30 @@ hatscore.start = () => {
     theme.textContent = `Theme: ${root.dataset.theme ?? "system"}`;
   };
 
+  // Names of languages: English ones, or those of the languages themselves. A browser takes letters
+  // from any font of the device, so that all are offered; charts that are files check their font.
+  const names = document.getElementById("names");
+  const labelled = [rows, statuses, data.profiles].flat();
+  for (const row of labelled) row.english_label = row.label;
+  names.hidden = labelled.every((row) => row.native_label === row.label);
+  const rename = () => {
+    const native = rest.names === "native";
+    names.setAttribute("aria-pressed", String(native));
+    for (const row of labelled) row.label = native ? row.native_label : row.english_label;
+    const labels = new Map(rows.map((row) => [row.language, row.label]));
+    for (const box of document.querySelectorAll('.pick input[name="language"]')) {
+      box.nextElementSibling.textContent = labels.get(box.value) ?? box.value;
+    }
+    for (const cell of document.querySelectorAll("table.heat [data-language]")) {
+      if (cell.tagName === "TH") cell.title = labels.get(cell.dataset.language);
+    }
+    for (const [cell, row] of titled) {
+      cell.title = `${row.model}, ${row.label}: ${hatscore.number(row.hat)} ${hatscore.interval(row, "hat")}`;
+    }
+  };
+
   // Heat maps.
+  const titled = [];
   const heats = [...document.querySelectorAll("table.heat")].map((table) => ({
     table,
     codes: [...table.tHead.rows[0].cells].map((cell) => cell.dataset.language ?? null),
@@ -43,7 +66,7 @@ hatscore.start = () => {
         Object.assign(cell.dataset, { model: line.dataset.model, benchmark, language: codes[i] });
         const row = at.get(JSON.stringify([line.dataset.model, benchmark, codes[i]]));
         if (!row) return;
-        cell.title = `${row.model}, ${row.label}: ${hatscore.number(row.hat)} ${hatscore.interval(row, "hat")}`;
+        titled.push([cell, row]);
         if (row.hat !== null) {
           const text = cell.textContent;
           const button = hatscore.cellButton(row, [text]);
@@ -160,6 +183,15 @@ hatscore.start = () => {
     remember(filters);
     restyle();
   });
+  names.addEventListener("click", () => {
+    if (rest.names) delete rest.names;
+    else rest.names = "native";
+    remember(filters);
+    rename();
+    filters.tell();
+    profileLanguages(choose.language.value);
+    apply(filters.state());
+  });
   system.addEventListener("change", () => { if (!root.dataset.theme) restyle(); });
 
   const follow = () => {
@@ -168,7 +200,9 @@ hatscore.start = () => {
     for (const name of Object.keys(rest)) delete rest[name];
     Object.assign(rest, read.rest);
     if (["light", "dark"].includes(rest.theme)) root.dataset.theme = rest.theme;
+    if (rest.names !== "native") delete rest.names;
     themed();
+    rename();
     filters.set(read.state);
     const [key, direction] = (rest.sort ?? "").split(".");
     if (["ascending", "descending"].includes(direction)) scoreTable.sort(key, direction);

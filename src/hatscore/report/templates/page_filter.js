@@ -50,6 +50,7 @@ hatscore.filters = (form, changed) => {
   });
   return {
     state,
+    tell,
     set(wanted) {
       for (const pick of picks) {
         const values = wanted[pick.dataset.field];
@@ -74,7 +75,7 @@ hatscore.address = {
     const [section, query = ""] = text.split("?");
     const state = {}, rest = {};
     for (const [name, value] of new URLSearchParams(query)) {
-      if (["sort", "profile", "theme"].includes(name)) rest[name] = value;
+      if (["sort", "profile", "theme", "names"].includes(name)) rest[name] = value;
       else if (hatscore.fields.includes(name)) (state[name] ??= new Set()).add(value);
     }
     // "none" of a field is written with an empty value
