@@ -25,6 +25,7 @@ from hatscore.sampling.clients.provider_request import missing_from, refused_par
 from hatscore.sampling.clients.providers import PROVIDERS
 from hatscore.sampling.clients.retry import Retry
 from hatscore.sampling.observed import OBSERVED_NAME, read_observed, write_observed
+from hatscore.sampling.servers import Limits
 from hatscore.sampling.start import run_sampling
 from hatscore.sampling.task import Task
 
@@ -370,6 +371,39 @@ def test_refused_number_of_replies() -> None:
     assert [len(replies) for replies in outcomes] == [1] * 6
     assert len(server.bodies) == 3 + 6  # 10, 5 and 2 are refused, once
     assert "one reply per request" in client.notes[0]
+    assert client.limits == Limits(1, 1, "refused")
+
+
+@needs_inspect
+def test_refused_number_of_replies_is_recalled() -> None:
+    with wire.WireServer() as server:
+        url = server.url + BASES["google"]
+        client = InspectClient("google/gemini-3-flash-preview", base_url=url)
+        assert (client.server, client.limits) == (url, None)
+        client.recall(Limits(1, 1, "refused"))
+        params = SamplingParams(temperature=None)
+
+        async def main() -> Any:
+            try:
+                return await client.complete(HELLO, n=10, params=params, seed=None)
+            finally:
+                await client.close()
+
+        assert len(asyncio.run(main())) == 1
+    assert len(server.bodies) == 1
+    assert server.bodies[0]["generationConfig"].get("candidateCount", 1) == 1
+    assert client.limits == Limits(1, 1, "refused")
+    assert client.notes == (
+        "google/gemini-3-flash-preview gives one reply per request, as an earlier start has found",
+    )
+
+
+@needs_inspect
+def test_the_environment_says_who_the_provider_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = InspectClient("openai/gpt-4o")
+    assert client.server == "openai"
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://other:1/v1")
+    assert client.server == "http://other:1/v1"
 
 
 @needs_inspect

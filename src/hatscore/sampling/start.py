@@ -15,6 +15,7 @@ from hatscore.sampling.client import Client
 from hatscore.sampling.clients.providers import PROVIDERS
 from hatscore.sampling.engine import sample
 from hatscore.sampling.observed import write_observed
+from hatscore.sampling.servers import keep_server, known_of, read_servers, recall
 from hatscore.sampling.warn import warn_after
 
 if TYPE_CHECKING:
@@ -217,6 +218,7 @@ def run_sampling(
     stop = asyncio.Event()
 
     async def main() -> Summary:
+        recall(client, read_servers(run.directory))
         try:
             return await sample(
                 run.store,
@@ -232,6 +234,7 @@ def run_sampling(
             )
         finally:
             await client.close()
+            keep_server(run.directory, known_of(client))
             keep_observed(run.directory, client)
 
     def first_stop() -> bool:

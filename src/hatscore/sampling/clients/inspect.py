@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import os
 import time
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -31,12 +32,14 @@ from hatscore.sampling.clients.provider_request import (
 )
 from hatscore.sampling.clients.providers import PROVIDERS
 from hatscore.sampling.clients.retry import Retry, is_temporary
+from hatscore.sampling.servers import Limits
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
 
     from hatscore.benchmarks.base import Mode, Prompt
     from hatscore.sampling.client import SamplingParams
+    from hatscore.sampling.servers import Why
 
 __all__ = ["REASONING_ROOM", "InspectClient"]
 
@@ -136,6 +139,7 @@ class InspectClient:
         self._dropped: dict[str, Any] = {}
         self._first_request: dict[str, Any] | None = None
         self._accepted_n = 0  # the most that has worked; 0 before the first answer
+        self._why_less: Why | None = None  # what has lowered max_n
         self._probing = asyncio.Lock()
 
     @property
@@ -160,6 +164,27 @@ class InspectClient:
             "refused": dict(self._given_up),
             "replies_per_request": self._accepted_n,
         }
+
+    @property
+    def server(self) -> str:
+        """The address that was given or stands in the environment, else the provider's name."""
+        variable = f"{self.provider.upper().replace('-', '_')}_BASE_URL"
+        return self._base_url or os.environ.get(variable) or self.provider
+
+    @property
+    def limits(self) -> Limits | None:
+        """How many replies a request may ask for, None before the first answer."""
+        if not self._accepted_n:
+            return None
+        most = None if self._why_less is None else self.max_n
+        return Limits(self._accepted_n, most, self._why_less)
+
+    def recall(self, limits: Limits) -> None:
+        """Believe the limit that an earlier start has found out."""
+        if limits.most is not None and limits.most < self.max_n:
+            self.max_n, self._why_less = limits.most, limits.why
+            if self.max_n == 1:
+                self._say(f"{self.spec} gives one reply per request, as an earlier start has found")
 
     async def check(self) -> None:
         """Load the provider; the first request tells whether the model answers.
@@ -372,7 +397,7 @@ class InspectClient:
         """Give up what a refusal is about, when that is ours to give up."""
         name = refused_parameter(words, asked)
         if n > 1 and (name == "num_choices" or (name is None and n > self._accepted_n)):
-            self.max_n = max(1, n // 2)
+            self.max_n, self._why_less = max(1, n // 2), "refused"
             self._accepted_n = min(self._accepted_n, self.max_n)
             if self.max_n == 1:
                 self._say(f"{self.spec} gives one reply per request ({words})")
@@ -406,7 +431,7 @@ class InspectClient:
 
     def _note_n(self, n: int, got: int) -> None:
         if got < n and self.max_n > got:
-            self.max_n = max(got, self._accepted_n)
+            self.max_n, self._why_less = max(got, self._accepted_n), "ignored"
             if self.max_n == 1:
                 self._say(
                     f"{self.spec} gives one reply per request: every repeat is a request of its "

@@ -3,7 +3,8 @@
 Failures are of three kinds. What may pass (429, 5xx, a lost connection, a timeout, an answer
 that cannot be read) is tried again, and at last becomes replies with an error. What stands in
 the way of every request (401, 404, a field the server does not know) is a ModelError at once.
-A refusal of the number of replies in one request halves that number, and it is remembered.
+A refusal of the number of replies in one request halves that number, and it is remembered, also
+for the next start (:mod:`hatscore.sampling.servers`).
 
 This is the only place where requests are tried again. When every request fails, a breaker holds
 all of them back while one at a time looks whether the server has returned.
@@ -41,12 +42,14 @@ from hatscore.sampling.clients.retry import (
     retry_after_seconds,
 )
 from hatscore.sampling.fast_json import from_json, to_json
+from hatscore.sampling.servers import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from hatscore.benchmarks.base import Mode, Prompt
     from hatscore.sampling.client import SamplingParams
+    from hatscore.sampling.servers import Why
 
 __all__ = ["KEY_VARIABLES", "OpenAIClient"]
 
@@ -151,6 +154,9 @@ class OpenAIClient:
         self._key = api_key if api_key is not None else _key_from_environment()
         self._session: aiohttp.ClientSession | None = None
         self._accepted_n = 1  # the most that has worked
+        self._recalled_n = 1  # the most that has worked in an earlier start
+        self._answered = False
+        self._why_less: Why | None = None  # what has lowered max_n
         self._probing = asyncio.Lock()
         self._probe_failed = False  # then nobody waits for anybody
         self._max_tokens_field = "max_tokens"
@@ -159,6 +165,29 @@ class OpenAIClient:
     def base_url(self) -> str | None:
         """The address in use, None before it is known."""
         return self.root
+
+    @property
+    def server(self) -> str:
+        """The address in use."""
+        return self.root
+
+    @property
+    def limits(self) -> Limits | None:
+        """How many replies a request may ask for, None before the first answer."""
+        if not self._answered:
+            return None
+        most = None if self._why_less is None else self.max_n
+        return Limits(max(self._accepted_n, self._recalled_n), most, self._why_less)
+
+    def recall(self, limits: Limits) -> None:
+        """Believe what an earlier start has found out.
+
+        A limit is not tried again. What was accepted is asked for without waiting for a first
+        answer, and found out anew where the server refuses it now.
+        """
+        if limits.most is not None and limits.most < self.max_n:
+            self.max_n, self._why_less = limits.most, limits.why
+        self._recalled_n = min(limits.accepted, self.max_n)
 
     async def check(self) -> None:
         """Wait until the server has loaded, and see that it serves the model.
@@ -266,7 +295,8 @@ class OpenAIClient:
         return await self._attempt(prompt, n, params, seed)
 
     def _takes(self, n: int) -> bool:
-        return self._probe_failed or min(n, self.max_n) <= self._accepted_n
+        accepted = max(self._accepted_n, self._recalled_n)
+        return self._probe_failed or min(n, self.max_n) <= accepted
 
     async def _attempt(
         self, prompt: Prompt, wanted: int, params: SamplingParams, seed: int | None
@@ -321,8 +351,9 @@ class OpenAIClient:
         completions = read_answer(
             answer.data, n=n, bound=token_bound(body), latency_s=answer.latency_s
         )
+        self._answered = True
         if len(completions) < n:
-            self.max_n = min(self.max_n, max(len(completions), self._accepted_n))
+            self._lower_to(max(len(completions), self._accepted_n), "ignored")
         self._accepted_n = max(self._accepted_n, len(completions))
         return completions
 
@@ -332,9 +363,14 @@ class OpenAIClient:
             return False
         if n <= self._accepted_n and not is_about_n(error_message(answer.data)):
             return False  # it took as many before: something else is wrong
-        self.max_n = min(self.max_n, n // 2)
+        self._lower_to(n // 2, "refused")
         self._accepted_n = min(self._accepted_n, self.max_n)
         return True
+
+    def _lower_to(self, most: int, why: Why) -> None:
+        if most < self.max_n:
+            self.max_n, self._why_less = most, why
+        self._recalled_n = min(self._recalled_n, self.max_n)
 
     def _switch_field(self, answer: _Answer, used: str) -> bool:
         """Take the name that newer OpenAI models want for the bound of tokens."""
