@@ -43,6 +43,7 @@ from hatscore.sampling.cluster_shard import (
     run_key,
 )
 from hatscore.sampling.cluster_worker import Failure, Order, Worker
+from hatscore.sampling.servers import Known, Limits, read_servers
 from hatscore.sampling.task import Task
 
 if TYPE_CHECKING:
@@ -247,6 +248,25 @@ def test_workers_keep_the_client_of_a_run() -> None:
     assert len(made) == 2
 
 
+def test_workers_are_told_what_is_known_of_the_server(model_server: Callable[..., Any]) -> None:
+    server = model_server(n_limit=2)
+    wanted = tasks(1, 4, ("en",))
+
+    async def slices() -> Any:
+        known: Any = ()
+        for _ in range(2):
+            worker = Worker()
+            result = await worker.sample(order(client_at(server.url), wanted, known=known))
+            await worker.close()
+            known = (result.known,)
+        return known
+
+    assert asyncio.run(slices()) == (
+        Known(f"{server.url}/v1", "test-model", Limits(2, 2, "refused")),
+    )
+    assert [request.n for request in server.requests] == [4, 2, 2, 2, 2]
+
+
 def test_shelf(tmp_path: Path) -> None:
     for url in (f"file://{tmp_path}/shelf", f"memory://{uuid.uuid4()}"):
         shelf = Shelf(url)
@@ -340,6 +360,7 @@ def test_two_workers_sample_what_one_machine_samples(
     assert summary.requests == len(server.requests)
     assert summary.models == ("test-model",)
     assert summary.input_tokens is not None
+    assert read_servers(tmp_path / "ray") == [Known(f"{server.url}/v1", "test-model", Limits(4))]
     assert server.most_under_way <= 5  # of both workers together
     assert [p.done for p in seen] == sorted(p.done for p in seen)
     assert (seen[0].done, seen[-1].done, len(seen)) == (0, 48, 7)

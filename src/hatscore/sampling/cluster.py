@@ -26,6 +26,7 @@ from hatscore.sampling.cluster_pool import Cluster, Pool, Slice, connected, room
 from hatscore.sampling.cluster_shard import Merged, Shelf, merge, run_key
 from hatscore.sampling.cluster_worker import Order, Result
 from hatscore.sampling.observed import write_observed
+from hatscore.sampling.servers import keep_server, read_servers
 from hatscore.sampling.tally import Progress, Summary
 from hatscore.sampling.warn import warn_after
 
@@ -208,6 +209,7 @@ class _Driver:
             params=job.run.config.params,
             concurrency=concurrency,
             shelf_url=self.cluster.shelf_url,
+            known=read_servers(job.run.directory),
         )
 
     def take(self, piece: Slice, result: Result) -> None:
@@ -218,6 +220,7 @@ class _Driver:
         state.warnings |= dict.fromkeys((*result.notes, *result.warnings))
         if self.shelf is not None:
             self.shelf.remove(piece.name)
+        keep_server(job.run.directory, result.known)
         if result.observed is not None:
             write_observed(job.run.directory, result.observed)
         self._report()

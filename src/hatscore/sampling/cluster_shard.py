@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["Merged", "Shard", "Shelf", "fetch_run", "merge", "publish_run", "run_key"]
 
 _RECORDED = ("base_url", "version", "created_at")
-_PUBLISHED = ("run.json", "provider.json", "responses.sqlite")  # the replies last: then it is whole
+# The replies last: then it is whole.
+_PUBLISHED = ("run.json", "provider.json", "servers.json", "responses.sqlite")
 
 
 class Shard:

@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING, Any
 from hatscore.errors import HatscoreError, InputError, ModelError, RunError
 from hatscore.sampling.cluster_shard import Shard, Shelf
 from hatscore.sampling.engine import sample
+from hatscore.sampling.servers import known_of, recall
 from hatscore.sampling.start import Observing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from hatscore.sampling.client import Client, SamplingParams
+    from hatscore.sampling.servers import Known
     from hatscore.sampling.task import Cell, Task
 
 __all__ = ["Failure", "Order", "Result", "Worker"]
@@ -66,6 +68,8 @@ class Order:
         Requests under way at once on this worker.
     shelf_url
         Where the shard is put as soon as it is done; None returns it only.
+    known
+        What the run knows of servers.
     """
 
     job: str
@@ -76,6 +80,7 @@ class Order:
     params: SamplingParams
     concurrency: int
     shelf_url: str | None = None
+    known: Sequence[Known] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,8 @@ class Result:
         Answers of the client; 0 where it was stopped.
     observed, notes
         As of :class:`hatscore.sampling.start.Observing`.
+    known
+        What was found out about the server, None when nothing was.
     warnings
         Of the engine.
     failure
@@ -100,6 +107,7 @@ class Result:
     requests: int = 0
     observed: Mapping[str, Any] | None = None
     notes: tuple[str, ...] = ()
+    known: Known | None = None
     warnings: tuple[str, ...] = ()
     failure: Failure | None = None
 
@@ -141,6 +149,7 @@ class Worker:
             requests=0 if summary is None else summary.requests,
             observed=None if observing is None else observing.observed,
             notes=() if observing is None else observing.notes,
+            known=None if client_now is None else known_of(client_now),
             warnings=() if summary is None else summary.warnings,
             failure=failure,
         )
@@ -160,4 +169,5 @@ class Worker:
         if self._client is None or self._job != order.job:
             await self.close()
             self._client, self._job = order.make_client(), order.job
+            recall(self._client, order.known)
         return self._client
