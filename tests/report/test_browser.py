@@ -417,6 +417,7 @@ def test_cells_open_their_items_where_there_are_some(opened):
 
 def test_a_cell_leads_to_its_profile_where_there_are_no_items(opened):
     page = opened()
+    assert page.get_by_text("Click a cell to see the profile behind it.").is_visible()
     page.locator("table.heat").first.locator("button.cell[tabindex='0']").focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowRight")

@@ -163,6 +163,30 @@ def test_back_closes_and_a_link_opens(opened):
         opened(broken)
 
 
+def test_a_page_of_one_model_shows_the_way_to_its_items(opened):
+    """Such a page has no map: the table and the dots are the way in, and look like it."""
+    page = opened("#scores")
+    page.locator("html[data-drawn=all]").wait_for(state="attached")
+    assert page.locator("table.heat").count() == 0
+    for said in (
+        "Every score opens the questions and replies behind it.",
+        "Click a dot to see the questions and replies behind it.",
+        "Click a score to see the questions and replies behind it.",
+    ):
+        assert page.locator("main p", has_text=said).is_visible(), said
+    value = page.locator("#score-table button.cell[data-language=ar] .value")
+    assert value.evaluate("x => getComputedStyle(x).textDecorationLine") == "underline"
+    plain = page.locator("#score-table td.score").first
+    colour = "x => getComputedStyle(x).color"
+    assert value.evaluate(colour) != plain.evaluate(colour)
+    # the interval is a wider target than its dot
+    line = page.locator("figure[data-chart=dots] svg line[data-language=ar]").first
+    assert line.evaluate("x => getComputedStyle(x).cursor") == "pointer"
+    line.click(force=True)
+    page.locator("#drill[open] .items button").first.wait_for()
+    assert page.locator("#drill h2").inner_text() == "Arabic (ar)"
+
+
 def test_a_score_without_texts_says_so(opened):
     page = opened("#items?b=x&l=de&m=no")
     page.get_by_text("No texts are held for this score.").wait_for()

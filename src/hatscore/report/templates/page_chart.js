@@ -244,7 +244,7 @@ hatscore.charts = (data, rows, statuses) => {
   };
 
   const mark = (figure, view) => {
-    for (const node of figure.querySelectorAll("svg path, svg text")) {
+    for (const node of figure.querySelectorAll("svg path, svg line, svg text")) {
       const datum = node.__data__?.datum;
       if (!datum?.language || datum.macro) continue;
       for (const name of ["model", "benchmark", "language"]) node.dataset[name] = datum[name];

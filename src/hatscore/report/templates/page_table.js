@@ -140,6 +140,7 @@ hatscore.recordTable = (table, columns, options = {}) => {
     const interval = column.kind === "score" || main ? hatscore.interval(row, column.key) : "";
     if (interval) parts.push(" ", hatscore.element("span", { class: "ci" }, interval));
     if (main && row.hat !== null && !row.macro) {
+      parts[0] = hatscore.element("span", { class: "value" }, text);
       made.append(hatscore.cellButton(row, parts));
     } else {
       made.append(...parts);
