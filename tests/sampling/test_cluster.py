@@ -34,11 +34,14 @@ from hatscore.sampling import (
 from hatscore.sampling.budget import Usage
 from hatscore.sampling.cluster import Cluster, Job, sample_on_ray
 from hatscore.sampling.cluster_shard import (
+    ASIDE_NAME,
+    Aside,
     Merged,
     Shard,
     Shelf,
     fetch_run,
     merge,
+    models_in,
     publish_run,
     run_key,
 )
@@ -148,6 +151,26 @@ class Refusing(Scripted):
         if prompt.text != "en 0?":
             raise ModelError("refused for good")
         return await super().complete(prompt, **options)
+
+
+class Gateway(Scripted):
+    """One that answers under another name in each process: the first is one, all others two."""
+
+    def __init__(self, folder: str) -> None:
+        self.folder = Path(folder)
+        self.answers_as = ""
+
+    async def check(self) -> None:
+        if not self.answers_as:
+            try:
+                self.folder.mkdir()
+                self.answers_as = "one"
+            except FileExistsError:
+                self.answers_as = "two"
+
+    async def complete(self, prompt: Prompt, **options: Any) -> list[Completion]:
+        replies = await super().complete(prompt, **options)
+        return [reply._replace(model=self.answers_as) for reply in replies]
 
 
 # -- without Ray -----------------------------------------------------------------------------
@@ -265,6 +288,65 @@ def test_workers_are_told_what_is_known_of_the_server(model_server: Callable[...
         Known(f"{server.url}/v1", "test-model", Limits(2, 2, "refused")),
     )
     assert [request.n for request in server.requests] == [4, 2, 2, 2, 2]
+
+
+def shard_of(folder: Path, task: Task, repeats: list[int], model: str | None) -> bytes:
+    shard = Shard(folder / f"{uuid.uuid4()}.sqlite", {})
+    shard.put_items([task])
+    shard.put_all(task.cell, repeats, [Completion("x", model=model)] * len(repeats), seed=1)
+    return shard.close()
+
+
+def test_a_worker_knows_the_names_of_the_run(tmp_path: Path) -> None:
+    make = functools.partial(Gateway, str(tmp_path / "first"))
+    for mixed in (False, True):
+        told: Any = {"models": ["zero"], "mixed_models": mixed}
+        (tmp_path / "first").mkdir(exist_ok=True)
+        result = asyncio.run(Worker().sample(order(make, tasks(1), **told)))
+        if mixed:
+            assert result.failure is None
+            assert result.warnings == ()  # the driver says it once, with all names
+            assert models_in(result.content) == ("two",)
+        else:
+            assert result.failure is not None
+            assert "answers as 'two' now and as 'zero' before" in result.failure.message
+
+
+def test_shards_left_behind_do_not_mix_models(tmp_path: Path) -> None:
+    wanted = tasks(1, 4, ("en",))
+    url = f"file://{tmp_path}/shelf"
+    for number, model in enumerate(("one", "two", "one", None)):
+        content = shard_of(tmp_path, wanted[0], [number], model)
+        Shelf(url).put(f"shards/{run_key(config())}/{number:06}.sqlite", content)
+    where = tmp_path / "run"
+    with Run.create_or_resume(where, config()) as run:
+        cluster = Cluster(workers=1, shelf_url=url)
+        words = (
+            r"asked for 'test-model', the server answers as 'two' now and as 'one' before in this "
+            r"run: .*--mixed-models; the replies of this slice are kept in .*set-aside.*sqlite"
+        )
+        with pytest.raises(ModelError, match=words):
+            sample_on_ray([Job(run, wanted, Scripted)], cluster)
+        assert run.store.good_repeats()[wanted[0].cell] == {0, 2, 3}  # the others came in
+        assert Shelf(url).names(f"shards/{run_key(config())}") == []
+        assert len(Aside(where).paths()) == 1
+        [summary] = sample_on_ray([Job(run, wanted, Scripted, mixed_models=True)], cluster)
+        assert (summary.already, summary.complete, summary.models) == (4, True, ("one", "two"))
+        assert sum("several model names: one, two" in text for text in summary.warnings) == 1
+        assert not (where / ASIDE_NAME).exists()
+
+
+def test_what_was_set_aside_never_replaces_a_reply(tmp_path: Path) -> None:
+    [task] = tasks(1, 2, ("en",))
+    content = shard_of(tmp_path, task, [0, 1], "two")
+    with Run.create_or_resume(tmp_path / "run", config()) as run:
+        run.store.put_items([task])
+        run.store.put(task.cell, 0, Completion("first", model="one"), seed=None)
+        aside = Aside(run.directory)
+        assert aside.put(content) == aside.put(content)
+        [summary] = sample_on_ray([Job(run, [task], Scripted, mixed_models=True)], Cluster())
+        assert summary.already == 2
+        assert [reply.text for _, reply in run.store.rows()] == ["first", "x"]
 
 
 def test_shelf(tmp_path: Path) -> None:
@@ -446,6 +528,31 @@ def test_several_models_and_results_under_a_url(
         assert set(rows(first)) == set(rows(second))
     assert one.most_under_way == 1
     assert not any(path.is_file() for path in (tmp_path / "shelf").rglob("*"))
+
+
+@needs_ray
+@pytest.mark.usefixtures("two_workers")
+@pytest.mark.parametrize("shelf", [False, True])
+def test_workers_that_meet_two_models_end_the_run(tmp_path: Path, *, shelf: bool) -> None:
+    make = functools.partial(Gateway, str(tmp_path / "first"))
+    url = f"file://{tmp_path}/shelf" if shelf else None
+    cluster = Cluster(workers=2, slice_tasks=2, shelf_url=url)
+    with Run.create_or_resume(tmp_path / "run", config()) as run:
+        with pytest.raises(ModelError, match="replies of two models would be mixed") as caught:
+            sample_on_ray([Job(run, tasks(), make, concurrency=2)], cluster)
+        [name] = run.store.models()
+        other = {"one": "two", "two": "one"}[name]
+        assert f"answers as {other!r} now and as {name!r} before in this run" in str(caught.value)
+        kept = Aside(run.directory).paths()
+        assert kept
+        assert {models_in(path.read_bytes()) for path in kept} == {(other,)}
+        already = len(rows(run))
+        job = Job(run, tasks(), make, concurrency=2, mixed_models=True)
+        [summary] = sample_on_ray([job], cluster)
+        assert summary.complete
+        assert summary.already >= already + 8  # a slice of two tasks was set aside, at least
+        assert summary.models == ("one", "two")
+        assert len(rows(run)) == 48
 
 
 @needs_ray

@@ -169,7 +169,15 @@ def _sample_on_cluster(
             level = prepared.concurrency
             if request.concurrency is None and _runs_in_workers(request):
                 level *= cluster.workers or MOST_ENGINES  # each has an engine of its own
-            jobs.append(Job(run, prepared.tasks, make, concurrency=level))
+            jobs.append(
+                Job(
+                    run,
+                    prepared.tasks,
+                    make,
+                    concurrency=level,
+                    mixed_models=request.mixed_models,
+                )
+            )
         label = ", ".join(request.model for request in requests)
         with show_progress(label, quiet=quiet, mode=requests[0].progress) as progress:
             summaries = sample_on_ray(jobs, cluster, progress=progress)

@@ -21,13 +21,14 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from hatscore.errors import InputError, MissingExtraError
+from hatscore.errors import InputError, MissingExtraError, ModelError
 from hatscore.sampling.cluster_pool import Cluster, Pool, Slice, connected, room_for
-from hatscore.sampling.cluster_shard import Merged, Shelf, merge, run_key
+from hatscore.sampling.cluster_shard import Aside, Merged, Shelf, merge, models_in, run_key
 from hatscore.sampling.cluster_worker import Order, Result
+from hatscore.sampling.engine import Names
 from hatscore.sampling.observed import write_observed
 from hatscore.sampling.servers import keep_server, read_servers
-from hatscore.sampling.tally import Progress, Summary
+from hatscore.sampling.tally import Progress, Summary, several_names
 from hatscore.sampling.warn import warn_after
 
 if TYPE_CHECKING:
@@ -57,12 +58,16 @@ class Job:
         Makes the client, on each worker; it must be picklable.
     concurrency
         Most requests under way at once, over all workers, at least 1.
+    mixed_models
+        Go on when the server answers under another model name than before, and take in what
+        was set aside because of that.
     """
 
     run: Run
     tasks: Sequence[Task]
     make_client: Callable[[], Client]
     concurrency: int = 8
+    mixed_models: bool = False
 
 
 @dataclass(slots=True)
@@ -108,8 +113,9 @@ def sample_on_ray(
     InputError
         A concurrency below 1, or the cluster has no room for so many workers.
     ModelError
-        Ray does not start, a model does not answer as it must, or a slice has ended three
-        workers.
+        Ray does not start, a model does not answer as it must, a slice has ended three workers,
+        or the server has answered under two model names; what would have mixed them is set
+        aside in the run directory.
     RunError
         A run or the shelf cannot be written.
     KeyboardInterrupt
@@ -146,6 +152,7 @@ class _Driver:
         self.shelf = None if cluster.shelf_url is None else Shelf(cluster.shelf_url)
         for job, folder in zip(jobs, self.folders, strict=True):
             job.run.store.put_items(job.tasks)
+            _take_from_aside(job)
             self._take_from_shelf(job, folder)
         self.states = [_state(job) for job in jobs]
 
@@ -174,12 +181,8 @@ class _Driver:
         for job, state in zip(self.jobs, self.states, strict=True):
             merged = state.merged
             models = job.run.store.models()
-            warnings = [*state.warnings, *warn_after(job.run.store, job.run.config.params)]
-            if len(models) > 1:
-                warnings.append(
-                    f"the server answered under several model names: {', '.join(models)}; "
-                    "these replies may come from different models"
-                )
+            said = warn_after(job.run.store, job.run.config.params)
+            warnings = [*state.warnings, *said, *several_names(models)]
             summary = Summary(
                 total=state.total,
                 already=state.already,
@@ -210,12 +213,15 @@ class _Driver:
             concurrency=concurrency,
             shelf_url=self.cluster.shelf_url,
             known=read_servers(job.run.directory),
+            models=job.run.store.models(),
+            mixed_models=job.mixed_models,
         )
 
     def take(self, piece: Slice, result: Result) -> None:
         """Merge a shard and keep what its worker has said."""
         job, state = self.jobs[piece.job], self.states[piece.job]
-        state.merged += merge(job.run.store, result.content)
+        merged, mixed = _merge(job, result.content)
+        state.merged += merged
         state.requests += result.requests
         state.warnings |= dict.fromkeys((*result.notes, *result.warnings))
         if self.shelf is not None:
@@ -224,6 +230,8 @@ class _Driver:
         if result.observed is not None:
             write_observed(job.run.directory, result.observed)
         self._report()
+        if mixed is not None:
+            raise mixed
         if result.failure is not None:
             raise result.failure.error()
 
@@ -233,9 +241,12 @@ class _Driver:
         content = None if self.shelf is None else self.shelf.get(piece.name)
         if content is None or self.shelf is None:
             return False
-        state.merged += merge(job.run.store, content)
+        merged, mixed = _merge(job, content)
+        state.merged += merged
         self.shelf.remove(piece.name)
         self._report()
+        if mixed is not None:
+            raise mixed
         held = job.run.store.good_repeats()
         return all(_is_whole(task, held) for task in piece.tasks)
 
@@ -257,11 +268,17 @@ class _Driver:
 
     def _take_from_shelf(self, job: Job, folder: str) -> None:
         """Merge what an earlier driver did not come to merge."""
-        for name in [] if self.shelf is None else self.shelf.names(folder):
-            content = None if self.shelf is None else self.shelf.get(name)
-            if content is not None and self.shelf is not None:
-                merge(job.run.store, content)
+        if self.shelf is None:
+            return
+        problem: ModelError | None = None
+        for name in self.shelf.names(folder):
+            content = self.shelf.get(name)
+            if content is not None:
+                _, mixed = _merge(job, content)
                 self.shelf.remove(name)
+                problem = problem or mixed
+        if problem is not None:
+            raise problem
 
     def _report(self) -> None:
         if self.progress is None:
@@ -283,6 +300,29 @@ class _Driver:
                 (total - done) / rate if rate > 0 else None,
             )
         )
+
+
+def _merge(job: Job, content: bytes) -> tuple[Merged, ModelError | None]:
+    """Merge a shard; one that would mix models is set aside, and the error to raise comes back."""
+    store = job.run.store
+    names = Names(job.run.config.served_model, store.models(), mixed=job.mixed_models)
+    try:
+        for name in models_in(content):
+            names.add(name)
+    except ModelError as error:
+        path = Aside(job.run.directory).put(content)
+        kept = f"the replies of this slice are kept in {path}, and --mixed-models takes them in"
+        return Merged(), ModelError(f"{error}; {kept}")
+    return merge(store, content), None
+
+
+def _take_from_aside(job: Job) -> None:
+    """Merge what was set aside, where models may be mixed now."""
+    if job.mixed_models:
+        aside = Aside(job.run.directory)
+        for path in aside.paths():
+            merge(job.run.store, path.read_bytes())
+            aside.remove(path)
 
 
 def _state(job: Job) -> _State:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import json
@@ -22,8 +23,20 @@ if TYPE_CHECKING:
     from hatscore.sampling.store import StoredItem, StoredResponse
     from hatscore.sampling.task import Cell, Task
 
-__all__ = ["Merged", "Shard", "Shelf", "fetch_run", "merge", "publish_run", "run_key"]
+__all__ = [
+    "ASIDE_NAME",
+    "Aside",
+    "Merged",
+    "Shard",
+    "Shelf",
+    "fetch_run",
+    "merge",
+    "models_in",
+    "publish_run",
+    "run_key",
+]
 
+ASIDE_NAME = "set-aside"
 _RECORDED = ("base_url", "version", "created_at")
 # The replies last: then it is whole.
 _PUBLISHED = ("run.json", "provider.json", "servers.json", "responses.sqlite")
@@ -38,11 +51,16 @@ class Shard:
         The new file.
     held
         Repeats that need not be asked for, by cell.
+    models
+        Model names that the run holds.
     """
 
-    def __init__(self, path: Path, held: Mapping[Cell, Collection[int]]) -> None:
+    def __init__(
+        self, path: Path, held: Mapping[Cell, Collection[int]], models: Iterable[str] = ()
+    ) -> None:
         self.path = path
         self._held = held
+        self._models = frozenset(models)
         self._store = Store(path)
 
     def put_items(self, tasks: Iterable[Task], /) -> None:
@@ -72,8 +90,8 @@ class Shard:
         self._store.flush()
 
     def models(self) -> tuple[str, ...]:
-        """Return the model names that the server gave, sorted."""
-        return self._store.models()
+        """Return the model names that the server gave for the run or this shard, sorted."""
+        return tuple(sorted(self._models.union(self._store.models())))
 
     def close(self) -> bytes:
         """Close the file and return its content."""
@@ -133,23 +151,70 @@ def merge(store: Store, content: bytes) -> Merged:
     """
     held = store.good_repeats()
     merged = Merged()
+    with _opened(content) as shard:
+        new = (
+            (item, reply)
+            for item, reply in shard.rows()
+            if reply.repeat not in held.get(item.cell, ())
+        )
+        for item, replies in _requests(new):
+            completions = [_completion(reply) for reply in replies]
+            repeats = [reply.repeat for reply in replies]
+            store.put_all(item.cell, repeats, completions, seed=replies[0].seed)
+            for completion in completions:
+                merged += _counted(completion)
+    store.flush()
+    return merged
+
+
+def models_in(content: bytes) -> tuple[str, ...]:
+    """Return the model names that the server gave with the replies of a shard, sorted."""
+    with _opened(content) as shard:
+        return shard.models()
+
+
+@contextlib.contextmanager
+def _opened(content: bytes) -> Iterator[Store]:
     with tempfile.TemporaryDirectory(prefix="hatscore-") as directory:
         path = Path(directory) / "shard.sqlite"
         path.write_bytes(content)
         with Store(path, read_only=True) as shard:
-            new = (
-                (item, reply)
-                for item, reply in shard.rows()
-                if reply.repeat not in held.get(item.cell, ())
-            )
-            for item, replies in _requests(new):
-                completions = [_completion(reply) for reply in replies]
-                repeats = [reply.repeat for reply in replies]
-                store.put_all(item.cell, repeats, completions, seed=replies[0].seed)
-                for completion in completions:
-                    merged += _counted(completion)
-    store.flush()
-    return merged
+            yield shard
+
+
+class Aside:
+    """Shards whose replies would mix models: paid for, so kept, in a folder of the run.
+
+    Parameters
+    ----------
+    directory
+        The run directory.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self.folder = directory / ASIDE_NAME
+
+    def put(self, content: bytes) -> Path:
+        """Keep a shard, once however often it comes, and return its path."""
+        path = self.folder / f"{hashlib.sha256(content).hexdigest()[:16]}.sqlite"
+        part = path.with_suffix(".part")
+        try:
+            self.folder.mkdir(exist_ok=True)
+            part.write_bytes(content)
+            part.replace(path)
+        except OSError as error:
+            raise RunError(f"{path}: cannot be written: {error.strerror}") from error
+        return path
+
+    def paths(self) -> list[Path]:
+        """Return the paths of what is kept, sorted."""
+        return sorted(self.folder.glob("*.sqlite"))
+
+    def remove(self, path: Path) -> None:
+        """Let go of a shard that the run holds now, and of the folder with the last one."""
+        path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self.folder.rmdir()
 
 
 def _requests(

@@ -13,12 +13,14 @@ from hatscore.sampling.cluster_shard import Shard, Shelf
 from hatscore.sampling.engine import sample
 from hatscore.sampling.servers import known_of, recall
 from hatscore.sampling.start import Observing
+from hatscore.sampling.tally import several_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from hatscore.sampling.client import Client, SamplingParams
     from hatscore.sampling.servers import Known
+    from hatscore.sampling.tally import Summary
     from hatscore.sampling.task import Cell, Task
 
 __all__ = ["Failure", "Order", "Result", "Worker"]
@@ -70,6 +72,10 @@ class Order:
         Where the shard is put as soon as it is done; None returns it only.
     known
         What the run knows of servers.
+    models
+        Model names that the run holds.
+    mixed_models
+        Go on when the server answers under another name.
     """
 
     job: str
@@ -81,6 +87,8 @@ class Order:
     concurrency: int
     shelf_url: str | None = None
     known: Sequence[Known] = ()
+    models: Sequence[str] = ()
+    mixed_models: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +132,7 @@ class Worker:
         """Sample the slice of `order` into a shard of its own and return that."""
         self._stop = self._stop or asyncio.Event()
         with tempfile.TemporaryDirectory(prefix="hatscore-") as directory:
-            shard = Shard(Path(directory) / "shard.sqlite", order.held)
+            shard = Shard(Path(directory) / "shard.sqlite", order.held, order.models)
             summary, failure = None, None
             try:
                 client = await self._client_of(order)
@@ -135,6 +143,7 @@ class Worker:
                     params=order.params,
                     concurrency=order.concurrency,
                     stop=self._stop,
+                    mixed_models=order.mixed_models,
                 )
             except HatscoreError as error:
                 failure = Failure.of(error)
@@ -150,7 +159,7 @@ class Worker:
             observed=None if observing is None else observing.observed,
             notes=() if observing is None else observing.notes,
             known=None if client_now is None else known_of(client_now),
-            warnings=() if summary is None else summary.warnings,
+            warnings=() if summary is None else _of_the_slice(summary),
             failure=failure,
         )
 
@@ -171,3 +180,9 @@ class Worker:
             self._client, self._job = order.make_client(), order.job
             recall(self._client, order.known)
         return self._client
+
+
+def _of_the_slice(summary: Summary) -> tuple[str, ...]:
+    """Return the warnings but that about model names, which the driver knows all of."""
+    names = several_names(summary.models)
+    return tuple(warning for warning in summary.warnings if warning not in names)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     _Job = Callable[[], Coroutine[None, None, None]]
 
-__all__ = ["Progress", "Sink", "Summary", "request_seed", "sample"]
+__all__ = ["STOPPED", "Names", "Progress", "Sink", "Summary", "request_seed", "sample"]
 
 _MOST_TURNS = 4
 MOST_FAILED = 20  # requests in a row, each after all its tries
@@ -160,7 +160,7 @@ async def sample(
         # A client that never says that it is too much gets what was asked for.
         pace=Pace(concurrency, first=FIRST if isinstance(client, Paced) else concurrency),
         meter=Meter(budget or Budget(), used or Usage()),
-        names=_Names(client.name, store.models(), mixed=mixed_models),
+        names=Names(client.name, store.models(), mixed=mixed_models),
         progress=progress,
         stop=stop,
     )
@@ -187,7 +187,7 @@ class _Start:
         params: SamplingParams,
         pace: Pace,
         meter: Meter,
-        names: _Names,
+        names: Names,
         progress: Callable[[Progress], None] | None,
         stop: asyncio.Event | None,
     ) -> None:
@@ -392,8 +392,18 @@ class _Commits:
                 done.set_result(None)
 
 
-class _Names:
-    """The model names that came back; a new one ends the run, unless they may be mixed."""
+class Names:
+    """The model names that came back; a new one ends the run, unless they may be mixed.
+
+    Parameters
+    ----------
+    asked
+        The name that was asked for; for the message.
+    before
+        The names that the run holds.
+    mixed
+        Whether a further name may come.
+    """
 
     def __init__(self, asked: str, before: Iterable[str], *, mixed: bool) -> None:
         self._asked = asked
@@ -401,18 +411,22 @@ class _Names:
         self._mixed = mixed
 
     def check(self, completions: Iterable[Completion]) -> None:
+        """Raise ModelError where a reply comes under another name than those before."""
         for completion in completions:
             name = completion.model
-            if name is None or name in self._known or completion.error is not None:
-                continue
-            if self._known and not self._mixed:
-                known = " and ".join(map(repr, sorted(self._known)))
-                raise ModelError(
-                    f"asked for {self._asked!r}, the server answers as {name!r} now and as {known} "
-                    "before in this run: replies of two models would be mixed; sample the new "
-                    "model into a new run, or allow it with --mixed-models"
-                )
-            self._known.add(name)
+            if name is not None and name not in self._known and completion.error is None:
+                self.add(name)
+
+    def add(self, name: str) -> None:
+        """Take note of `name`, and raise ModelError where it is another than before."""
+        if self._known and name not in self._known and not self._mixed:
+            known = " and ".join(map(repr, sorted(self._known)))
+            raise ModelError(
+                f"asked for {self._asked!r}, the server answers as {name!r} now and as {known} "
+                "before in this run: replies of two models would be mixed; sample the new "
+                "model into a new run, or allow it with --mixed-models"
+            )
+        self._known.add(name)
 
 
 def _check_failures(tally: Tally) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from hatscore.sampling.budget import Meter
     from hatscore.sampling.client import Completion
 
-__all__ = ["ENDINGS", "Ending", "Progress", "Summary", "Tally", "ending"]
+__all__ = ["ENDINGS", "Ending", "Progress", "Summary", "Tally", "ending", "several_names"]
 
 Ending = Literal["answered", "cut", "empty", "refused", "error"]
 ENDINGS: tuple[Ending, ...] = ("answered", "cut", "empty", "refused", "error")
@@ -114,6 +114,15 @@ class Summary:
     def complete(self) -> bool:
         """Whether every reply that was asked for is stored."""
         return self.already + self.new >= self.total
+
+
+def several_names(models: Sequence[str]) -> list[str]:
+    """Return the warning about more than one model name, if there is more than one."""
+    said = (
+        f"the server answered under several model names: {', '.join(models)}; "
+        "these replies may come from different models"
+    )
+    return [said] if len(models) > 1 else []
 
 
 @lru_cache(maxsize=256)
@@ -251,12 +260,7 @@ class Tally:
     def summary(self, models: Iterable[str], *, stopped: str | None = None) -> Summary:
         """Return what this start has brought."""
         models = tuple(models)
-        warnings = []
-        if len(models) > 1:
-            warnings.append(
-                f"the server answered under several model names: {', '.join(models)}; "
-                "these replies may come from different models"
-            )
+        warnings = several_names(models)
         if self.most_per_request == 1:
             warnings.append(
                 f"the server brings one reply per request (asked for {self.most_asked}): every "
