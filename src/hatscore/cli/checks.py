@@ -47,8 +47,8 @@ KEYS = (
 """Variables that hold keys; only whether they are set is ever looked at."""
 
 _MODULES = (
-    "numpy", "scipy", "polars", "altair", "vl_convert", "aiohttp", "babel", "jinja2", "rich",
-    "fsspec", "zstandard", "num2words",
+    "numpy", "scipy", "polars", "altair", "vl_convert", "aiohttp", "orjson", "babel", "jinja2",
+    "rich", "fsspec", "zstandard", "num2words",
 )  # fmt: skip
 _MB = 10**6
 _LEAST_FREE = 100 * _MB

@@ -16,6 +16,7 @@ CORE = (
     "altair",
     "vl-convert-python",
     "aiohttp",
+    "orjson",
     "babel",
     "click",
     "jinja2",
