@@ -279,6 +279,9 @@ def test_a_phone_scrolls_no_sideways(opened):
     page = opened(viewport={"width": 390, "height": 844}, is_mobile=True, has_touch=True)
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     assert page.evaluate("document.body.scrollWidth") == 390
+    letters = page.locator("figure[data-chart=dots] svg text")
+    ends = letters.evaluate_all("all => all.map(x => x.getBoundingClientRect().right)")
+    assert max(ends) <= 390
     page.locator("details.pick[data-field=language] summary").click()
     box = page.locator("details.pick[data-field=language] > div").bounding_box()
     assert box["x"] >= 0

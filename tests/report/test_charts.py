@@ -447,6 +447,15 @@ def dumped(chart):
     return json.dumps(chart.to_dict())
 
 
+@pytest.mark.parametrize("share", [0.0017, 0.03, 0.5])
+def test_every_share_on_an_axis_is_said_once(svg, tmp_path, share):
+    row = {"model": "m", "benchmark": "b", "language": "de", "label": "de", "native_label": "de"}
+    rows = [row | {"status": "truncated", "place": 1, "share": share, "replies": 600}]
+    drawn = svg(charts.status_bars(rows, answered=False), tmp_path)
+    said = [text for text in texts(drawn) if text.endswith("%")]
+    assert len(said) == len(set(said)) > 2
+
+
 def test_long_names_keep_both_ends(simulated, svg, tmp_path):
     name = "maker/a-very-long-family-of-models-that-goes-on-and-on-instruct-v2"
     rows = rank_rows(measurements(simulated((name, "n"))))

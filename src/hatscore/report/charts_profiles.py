@@ -190,7 +190,7 @@ def status_bars(
                 "share:Q",
                 stack="zero",
                 scale=alt.Scale(domain=[0, 1], clamp=True) if answered else alt.Scale(nice=True),
-                axis=alt.Axis(title="share of replies", format=".0%", grid=True, tickCount=6),
+                axis=alt.Axis(title="share of replies", format="~%", grid=True, tickCount=6),
             ),
             y=alt.Y(
                 f"{field}:N",

@@ -118,16 +118,16 @@ hatscore.charts = (data, rows, statuses) => {
   const panelKey = (panel) => panel.layer.map((layer) => layer.encoding.x.field).find((name) => name !== "from_");
   const families = (part) => data.families.filter((name) => part.some((row) => row.family === name));
   // the axis says which estimator is shown
+  const retitle = (node, change) => {
+    if (node === null || typeof node !== "object") return;
+    if (typeof node.title === "string") node.title = change(node.title);
+    for (const part of Object.values(node)) retitle(part, change);
+  };
   const titled = (spec, part) => {
     const used = new Set(part.map((row) => row.estimator).filter(Boolean));
     if (!used.has("plugin")) return;
     const kind = used.has("corrected") ? "plug-in where there is no corrected slope" : "plug-in: there is no corrected slope";
-    const visit = (node) => {
-      if (node === null || typeof node !== "object") return;
-      if (typeof node.title === "string" && node.title.startsWith("HAT with")) node.title = node.title.replace("HAT", `HAT (${kind})`);
-      Object.values(node).forEach(visit);
-    };
-    visit(spec);
+    retitle(spec, (title) => title.startsWith("HAT with") ? title.replace("HAT", `HAT (${kind})`) : title);
   };
   // a mean over all languages must not stand beside a choice of them as if it were theirs
   const ALL = "The mean is over all languages, whatever the filter.";
@@ -141,6 +141,8 @@ hatscore.charts = (data, rows, statuses) => {
       const labels = hatscore.orderedLabels(shown);
       if (!models.length || !labels.length) return null;
       const spec = hatscore.tailor(copy("dots"), { model: models }, room - 6.4 * Math.max(...labels.map((x) => x.length)), looks());
+      // on a phone the caption alone says what hollow marks are
+      if (room < 480) retitle(spec, (title) => title.split("; ")[0]);
       titled(spec, shown);
       hatscore.retarget(spec, shown, "hat", ["target_accuracy"]);
       hatscore.parameter(spec, "models", models);
