@@ -26,7 +26,16 @@ if TYPE_CHECKING:
 
     import altair as alt
 
-__all__ = ["DPI", "FORMATS", "drawable", "draws", "file_name", "save_chart", "use_fonts"]
+__all__ = [
+    "DPI",
+    "FORMATS",
+    "drawable",
+    "draws",
+    "file_name",
+    "replace_file",
+    "save_chart",
+    "use_fonts",
+]
 
 FORMATS = ("pdf", "png", "svg")
 DPI = 150
@@ -89,7 +98,7 @@ def save_chart(
     for name in formats:
         # not with_suffix: the dot in "gemma-3.5" starts no suffix
         target = stem.with_name(f"{stem.name}.{name}")
-        _replace(target, _drawn(plain, name, dpi))
+        replace_file(target, _drawn(plain, name, dpi))
         written.append(target)
     return written
 
@@ -187,7 +196,8 @@ def _drawn(plain: dict[str, Any], name: str, dpi: int) -> bytes:
     return svg.replace("<svg ", f'<svg role="img" aria-label="{spoken}" ', 1).encode()
 
 
-def _replace(target: Path, content: bytes) -> None:
+def replace_file(target: Path, content: bytes) -> None:
+    """Write a file beside its place and move it there: readers find the old one or the new one."""
     handle, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
     try:
         with os.fdopen(handle, "wb") as file:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +12,7 @@ from hatscore._version import __version__
 from hatscore.errors import InputError, InsufficientData
 from hatscore.report import page_charts, page_tables, page_words
 from hatscore.report.blocks import CURVED_P, by_block, profile_notes
+from hatscore.report.drawing import replace_file
 from hatscore.report.health import SHORT_PERCENT, UNPARSED_PERCENT, alarms, status_shares
 from hatscore.report.items import tidy, write_items
 from hatscore.report.page_embed import as_data, policy, scripts, style
@@ -196,7 +195,8 @@ def write_report(
         version=__version__,
     )  # fmt: skip
     page_charts.draw(rows, ranks, profiles, directory, formats)
-    written = _write(directory / "index.html", page)
+    written = directory / "index.html"
+    replace_file(written, re.sub(r"\n{2,}(?=<)", "\n", page).encode())
     tidy(directory, held)
     return written
 
@@ -240,15 +240,3 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-
-
-def _write(path: Path, text: str) -> Path:
-    handle, draft = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(re.sub(r"\n{2,}(?=<)", "\n", text))
-        Path(draft).chmod(0o644)
-        Path(draft).replace(path)
-    finally:
-        Path(draft).unlink(missing_ok=True)
-    return path

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from hatscore.outcomes import STATUS_COLUMNS
 from hatscore.report import charts
-from hatscore.report.drawing import save_chart
+from hatscore.report.drawing import file_name, save_chart
 from hatscore.report.rows import MACRO_LABEL
 from hatscore.report.rows_profile import BINS, encoded
 from hatscore.report.rows_rank import ANSWERED
@@ -114,7 +113,7 @@ def draw(
     taken: set[str] = set()
     written: list[Path] = []
     for name, chart in _files(rows, ranks, profiles) if formats else ():
-        written += save_chart(chart, directory / _file_name(name, taken), formats)
+        written += save_chart(chart, directory / file_name(name, taken), formats)
     return written
 
 
@@ -139,17 +138,6 @@ def _files(rows: Rows, ranks: Rows, profiles: Rows) -> Iterator[tuple[str, Any]]
         for model, benchmark in blocks:
             part = [r for r in profiles if _block(r) == (model, benchmark)]
             yield f"profile-{model}-{benchmark}", charts.profiles(part)
-
-
-def _file_name(name: str, taken: set[str]) -> str:
-    base = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:80]
-    candidate, i = base, 1
-    # some file systems hold A and a for the same
-    while candidate.lower() in taken:
-        i += 1
-        candidate = f"{base}-{i}"
-    taken.add(candidate.lower())
-    return candidate
 
 
 def _bare(spec: dict[str, Any]) -> dict[str, Any]:
