@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import polars as pl
 import pytest
@@ -12,6 +14,47 @@ from hatscore.stats import simulate
 
 HOSTILE = "</script><img src=x onerror=alert(1)><!-- \u2028 \N{GRINNING FACE} Answer: 4"
 CUES = {"en": "Answer:", "ar": "الجواب:", "sw": "Jibu:"}
+
+
+CHROMIUM = next(
+    (p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None
+)
+
+
+# of a module and no longer: while it runs, no other test may have an event loop
+@pytest.fixture(scope="module")
+def browser():
+    if CHROMIUM is None:
+        pytest.skip("no Chromium: apt-get install chromium, or set a browser on the PATH")
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as started:
+        launched = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield launched
+        launched.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Open an address; what its page complains of, or asks for beyond `within`, is an error."""
+    contexts, complaints = [], []
+
+    def go(address, *, within, **options):
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.on("console", lambda m: complaints.append(f"{m.type}: {m.text}"))
+        page.on("pageerror", lambda e: complaints.append(str(e)))
+        page.on("dialog", lambda d: (complaints.append(f"dialog: {d.message}"), d.dismiss()))
+        page.on("request", lambda r: None if r.url.startswith(within) else
+                complaints.append(f"request: {r.url}"))  # fmt: skip
+        page.goto(address)
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+    assert complaints == []
 
 
 @pytest.fixture

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
 
 from hatscore import read
@@ -11,22 +9,7 @@ from hatscore.readers.items import Items
 from hatscore.report import items as module
 from hatscore.report import write_report
 
-CHROMIUM = next(
-    (p for p in map(shutil.which, ("chromium", "chromium-browser", "google-chrome")) if p), None
-)
-pytestmark = pytest.mark.skipif(
-    CHROMIUM is None, reason="no Chromium: apt-get install chromium, or set a browser on the PATH"
-)
 ARABIC = "#items?m=lab%2Fm&b=wordmath&l=ar"
-
-
-@pytest.fixture(scope="module")
-def browser():
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as started:
-        launched = started.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield launched
-        launched.close()
 
 
 @pytest.fixture(scope="module")
@@ -40,30 +23,17 @@ def report(request, tmp_path_factory, sampled_run):
 
 
 @pytest.fixture
-def opened(browser, report):
-    """Open the page; what it complains of, or asks for outside its folder, is an error."""
-    contexts, complaints = [], []
+def opened(visit, report):
+    """Open the page, which asks for nothing outside its folder."""
 
     def go(fragment="", **options):
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(15_000)
-        page.on("console", lambda m: complaints.append(f"{m.type}: {m.text}"))
-        page.on("pageerror", lambda e: complaints.append(str(e)))
-        page.on("dialog", lambda d: (complaints.append(f"dialog: {d.message}"), d.dismiss()))
-        page.on("request", lambda r: None if r.url.startswith(report.parent.as_uri()) else
-                complaints.append(f"request: {r.url}"))  # fmt: skip
-        page.goto(report.as_uri() + fragment)
+        page = visit(report.as_uri() + fragment, within=report.parent.as_uri(), **options)
         page.locator("html[data-ready=yes]").wait_for(state="attached")
         if fragment.startswith(ARABIC):
             page.locator("#drill[open] .items button").first.wait_for()
         return page
 
-    yield go
-    for context in contexts:
-        context.close()
-    assert complaints == []
+    return go
 
 
 def names(page):
