@@ -23,6 +23,7 @@ from hatscore.errors import InputError, MissingExtraError, ModelError, RunError
 from hatscore.grading import Gold
 from hatscore.sampling import (
     BenchmarkPlan,
+    Budget,
     Completion,
     Run,
     RunConfig,
@@ -33,6 +34,7 @@ from hatscore.sampling import (
 )
 from hatscore.sampling.budget import Usage
 from hatscore.sampling.cluster import Cluster, Job, sample_on_ray
+from hatscore.sampling.cluster_budget import Grant
 from hatscore.sampling.cluster_shard import (
     ASIDE_NAME,
     Aside,
@@ -349,6 +351,30 @@ def test_what_was_set_aside_never_replaces_a_reply(tmp_path: Path) -> None:
         assert [reply.text for _, reply in run.store.rows()] == ["first", "x"]
 
 
+async def _sampled(one: Order) -> Any:
+    worker = Worker()
+    try:
+        return await worker.sample(one)
+    finally:
+        await worker.close()
+
+
+def test_a_worker_keeps_to_its_grant_and_says_so(model_server: Callable[..., Any]) -> None:
+    server = model_server(usage="none")  # tokens are estimated
+    used = Usage(10, 10, 20, 5)
+    for more, reached in ((3, True), (8, False)):
+        grant = Grant(Budget(10 + more, max_cost=1.0, price_in=1.0, price_out=1.0), used)
+        one = order(client_at(server.url), tasks(2, 4, ("en",)), grant=grant)
+        result = asyncio.run(_sampled(one))
+        assert result.reached is reached
+        assert result.warnings == ()  # the driver knows what is estimated in the whole run
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "shard.sqlite"
+            path.write_bytes(result.content)
+            with Store(path, read_only=True) as shard:
+                assert shard.usage().replies == more
+
+
 def test_shelf(tmp_path: Path) -> None:
     for url in (f"file://{tmp_path}/shelf", f"memory://{uuid.uuid4()}"):
         shelf = Shelf(url)
@@ -528,6 +554,69 @@ def test_several_models_and_results_under_a_url(
         assert set(rows(first)) == set(rows(second))
     assert one.most_under_way == 1
     assert not any(path.is_file() for path in (tmp_path / "shelf").rglob("*"))
+
+
+@needs_ray
+@pytest.mark.usefixtures("two_workers")
+def test_limits_hold_for_all_workers_and_starts_together(
+    tmp_path: Path, model_server: Callable[..., Any]
+) -> None:
+    server = model_server(latency_s=0.01)
+    cluster = Cluster(workers=2, slice_tasks=2)
+    make = client_at(server.url)
+    seen: list[Any] = []
+
+    def start(run: Run, **limits: Any) -> Any:
+        job = Job(run, tasks(), make, concurrency=4, budget=Budget(**limits))
+        [summary] = sample_on_ray([job], cluster, progress=seen.append)
+        return summary
+
+    with Run.create_or_resume(tmp_path, config()) as run:
+        summary = start(run, max_replies=13)
+        assert (summary.new, summary.complete, len(rows(run))) == (13, False, 13)
+        assert summary.stopped == "the limit of 13 replies is reached"
+        asked = len(server.requests)
+        assert start(run, max_replies=13).stopped == summary.stopped
+        assert len(server.requests) == asked  # the same command spends nothing more
+        # 2 words of a reply are told, and 2 of a prompt once for each request
+        summary = start(run, max_cost=80e-6, price_in=1.0, price_out=1.0)
+        used = run.store.usage()
+        assert summary.cost == (used.input_tokens + used.output_tokens) / 1e6
+        assert 70e-6 < summary.cost <= 88e-6  # each worker may be wrong about one request
+        assert summary.stopped.startswith("the limit of 8e-05 USD is reached")
+        assert seen[-1].cost == summary.cost
+        assert start(run, max_tokens=10**6).complete
+        assert len(rows(run)) == 48
+
+
+@needs_ray
+@pytest.mark.usefixtures("two_workers")
+def test_what_a_killed_worker_was_promised_is_not_lost(tmp_path: Path) -> None:
+    lives = tmp_path / "lives"
+    lives.mkdir()
+    (lives / "1").touch()
+    with Run.create_or_resume(tmp_path / "run", config()) as run:
+        make = functools.partial(Mortal, str(lives))
+        job = Job(run, tasks(), make, budget=Budget(max_replies=30))
+        [summary] = sample_on_ray([job], Cluster(workers=2, slice_tasks=3))
+        assert len(rows(run)) == summary.new == 30
+    assert not list(lives.iterdir())
+
+
+@needs_ray
+@pytest.mark.usefixtures("two_workers")
+def test_a_run_at_its_limit_leaves_the_workers_to_others(tmp_path: Path) -> None:
+    with (
+        Run.create_or_resume(tmp_path / "one", config("one")) as one,
+        Run.create_or_resume(tmp_path / "two", config("two")) as two,
+    ):
+        jobs = [
+            Job(one, tasks(), Scripted, budget=Budget(max_replies=5)),
+            Job(two, tasks(), Scripted),
+        ]
+        summaries = sample_on_ray(jobs, Cluster(workers=2, slice_tasks=2))
+    assert [summary.new for summary in summaries] == [5, 48]
+    assert [summary.stopped is None for summary in summaries] == [False, True]
 
 
 @needs_ray

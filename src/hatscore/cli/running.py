@@ -176,6 +176,7 @@ def _sample_on_cluster(
                     make,
                     concurrency=level,
                     mixed_models=request.mixed_models,
+                    budget=request.budget,
                 )
             )
         label = ", ".join(request.model for request in requests)

@@ -155,7 +155,7 @@ class Meter:
         while not self._free:
             if self._closed or self.reached is not None:
                 return 0
-            room, why = self._room()
+            room, why = self.room()
             if room >= 1:
                 wanted = int(min(wanted, room))
                 break
@@ -201,7 +201,7 @@ class Meter:
         self._closed = True
         self._wake()
 
-    def _room(self) -> tuple[float, str]:
+    def room(self) -> tuple[float, str]:
         """Return how many more replies the limits leave, and which limit is the nearest."""
         budget, replies = self.budget, self.replies
         rooms: list[tuple[float, str]] = []

@@ -22,13 +22,15 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from hatscore.errors import InputError, MissingExtraError, ModelError
+from hatscore.sampling.budget import Budget
+from hatscore.sampling.cluster_budget import Ledger
 from hatscore.sampling.cluster_pool import Cluster, Pool, Slice, connected, room_for
 from hatscore.sampling.cluster_shard import Aside, Merged, Shelf, merge, models_in, run_key
 from hatscore.sampling.cluster_worker import Order, Result
 from hatscore.sampling.engine import Names
 from hatscore.sampling.observed import write_observed
 from hatscore.sampling.servers import keep_server, read_servers
-from hatscore.sampling.tally import Progress, Summary, several_names
+from hatscore.sampling.tally import Progress, Summary, estimated, several_names
 from hatscore.sampling.warn import warn_after
 
 if TYPE_CHECKING:
@@ -61,6 +63,8 @@ class Job:
     mixed_models
         Go on when the server answers under another model name than before, and take in what
         was set aside because of that.
+    budget
+        Limits of the run, all starts and workers together, and prices.
     """
 
     run: Run
@@ -68,6 +72,7 @@ class Job:
     make_client: Callable[[], Client]
     concurrency: int = 8
     mixed_models: bool = False
+    budget: Budget = field(default_factory=Budget)
 
 
 @dataclass(slots=True)
@@ -76,6 +81,7 @@ class _State:
 
     total: int
     already: int
+    ledger: Ledger
     merged: Merged = field(default_factory=Merged)
     requests: int = 0
     warnings: dict[str, None] = field(default_factory=dict)  # each once, in order
@@ -161,6 +167,8 @@ class _Driver:
         missing = sum(state.total - state.already for state in self.states)
         if not missing:
             return
+        if not any(self._may_ask(index) for index in range(len(self.jobs))):
+            return
         with connected(self.cluster) as ray:
             room = room_for(ray, self.cluster)
             most = min(room, max(self.concurrencies))
@@ -182,7 +190,14 @@ class _Driver:
             merged = state.merged
             models = job.run.store.models()
             said = warn_after(job.run.store, job.run.config.params)
-            warnings = [*state.warnings, *said, *several_names(models)]
+            used = job.run.store.usage()
+            cost = job.budget.cost(used.input_tokens, used.output_tokens)
+            warnings = [
+                *state.warnings,
+                *said,
+                *several_names(models),
+                *estimated(used, cost),
+            ]
             summary = Summary(
                 total=state.total,
                 already=state.already,
@@ -196,13 +211,20 @@ class _Driver:
                 models=models,
                 warnings=tuple(dict.fromkeys(warnings)),
                 last_error=merged.last_error,
+                cost=cost,
+                stopped=state.ledger.reached,
             )
             found.append(summary)
         return found
 
+    def has_room(self, job: int) -> bool:
+        ledger = self.states[job].ledger
+        return not ledger.is_limited or ledger.has_room()
+
     def order(self, piece: Slice, concurrency: int) -> Order:
         job = self.jobs[piece.job]
         held = job.run.store.good_repeats()
+        lacks = [count for task in piece.tasks if (count := _lacks(task, held))]
         return Order(
             job=self.keys[piece.job],
             name=piece.name,
@@ -215,13 +237,15 @@ class _Driver:
             known=read_servers(job.run.directory),
             models=job.run.store.models(),
             mixed_models=job.mixed_models,
+            grant=self.states[piece.job].ledger.grant(piece.name, sum(lacks), lacks[0]),
         )
 
-    def take(self, piece: Slice, result: Result) -> None:
+    def take(self, piece: Slice, result: Result) -> bool:
         """Merge a shard and keep what its worker has said."""
         job, state = self.jobs[piece.job], self.states[piece.job]
         merged, mixed = _merge(job, result.content)
         state.merged += merged
+        self._settle(piece, reached=result.reached)
         state.requests += result.requests
         state.warnings |= dict.fromkeys((*result.notes, *result.warnings))
         if self.shelf is not None:
@@ -234,21 +258,35 @@ class _Driver:
             raise mixed
         if result.failure is not None:
             raise result.failure.error()
+        return result.reached
 
     def rescue(self, piece: Slice) -> bool:
         """Merge what a lost worker has put on the shelf; tell whether nothing is left to ask."""
         job, state = self.jobs[piece.job], self.states[piece.job]
         content = None if self.shelf is None else self.shelf.get(piece.name)
         if content is None or self.shelf is None:
+            self._settle(piece)
             return False
         merged, mixed = _merge(job, content)
         state.merged += merged
+        self._settle(piece)
         self.shelf.remove(piece.name)
         self._report()
         if mixed is not None:
             raise mixed
         held = job.run.store.good_repeats()
         return all(_is_whole(task, held) for task in piece.tasks)
+
+    def _may_ask(self, index: int) -> bool:
+        state = self.states[index]
+        return state.already < state.total and self.has_room(index)
+
+    def _settle(self, piece: Slice, *, reached: bool = False) -> None:
+        """Take back what was promised for a slice, where anything is limited."""
+        ledger = self.states[piece.job].ledger
+        if ledger.is_limited:
+            used = self.jobs[piece.job].run.store.usage()
+            ledger.settle(piece.name, used, stopped=reached)
 
     def _slices(self, workers: int) -> deque[Slice]:
         """Cut what is missing into slices; neighbours stay together."""
@@ -289,6 +327,11 @@ class _Driver:
         elapsed = time.monotonic() - self.start
         rate = merged.new / elapsed if elapsed > 0 else 0.0
         done = already + merged.new
+        pairs = zip(self.jobs, self.states, strict=True)
+        # Only limits make it worth the time to count while it runs.
+        limited = [(job.budget, s.ledger.used) for job, s in pairs if s.ledger.is_limited]
+        costs = [budget.cost(had.input_tokens, had.output_tokens) for budget, had in limited]
+        known = [cost for cost in costs if cost is not None]
         self.progress(
             Progress(
                 done,
@@ -298,6 +341,9 @@ class _Driver:
                 elapsed,
                 rate,
                 (total - done) / rate if rate > 0 else None,
+                sum(had.input_tokens for _, had in limited),
+                sum(had.output_tokens for _, had in limited),
+                sum(known) if known else None,
             )
         )
 
@@ -331,11 +377,16 @@ def _state(job: Job) -> _State:
     already = sum(
         sum(repeat < task.repeats for repeat in held.get(task.cell, ())) for task in job.tasks
     )
-    return _State(total, already)
+    return _State(total, already, Ledger(job.budget, job.run.store.usage()))
+
+
+def _lacks(task: Task, held: Any) -> int:
+    has = held.get(task.cell, ())
+    return sum(repeat not in has for repeat in range(task.repeats))
 
 
 def _is_whole(task: Task, held: Any) -> bool:
-    return all(repeat in held.get(task.cell, ()) for repeat in range(task.repeats))
+    return not _lacks(task, held)
 
 
 @contextlib.contextmanager

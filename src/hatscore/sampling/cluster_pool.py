@@ -95,12 +95,19 @@ class Desk(Protocol):
         """Return how many requests of each run may be under way at once, over all workers."""
         ...
 
+    def has_room(self, job: int) -> bool:
+        """Tell whether the limits of a run let anything be asked for now."""
+        ...
+
     def order(self, piece: Slice, concurrency: int) -> Order:
         """Return what a worker is told."""
         ...
 
-    def take(self, piece: Slice, result: Result) -> None:
-        """Keep what a worker has brought, and raise what ended it early."""
+    def take(self, piece: Slice, result: Result) -> bool:
+        """Keep what a worker has brought, and raise what ended it early.
+
+        Tells whether the rest of the slice is to be asked for when there is room again.
+        """
         ...
 
     def rescue(self, piece: Slice) -> bool:
@@ -139,11 +146,13 @@ class Pool:
         )
 
     def work(self, slices: deque[Slice]) -> None:
-        """Have all `slices` sampled."""
+        """Have all `slices` sampled, or what the limits let be sampled of them."""
         while slices or self.busy:
             for index in range(self.size):
                 if not any(at == index for at, _ in self.busy.values()):
                     self._give(index, slices)
+            if not self.busy:
+                return  # nothing comes back that could make room
             # With a time limit, so that Ctrl-C is heard.
             done, _ = self.ray.wait(list(self.busy), num_returns=1, timeout=1.0)
             for reference in done:
@@ -154,7 +163,8 @@ class Pool:
                     self._replace(index)
                     self._again(piece, slices, error)
                 else:
-                    self.desk.take(piece, result)
+                    if self.desk.take(piece, result):
+                        slices.appendleft(piece)
 
     def stop(self) -> None:
         """Ask all workers to stop, and take what they have."""
@@ -184,7 +194,9 @@ class Pool:
             concurrency // self.size + (index < concurrency % self.size)
             for concurrency in self.desk.concurrencies
         ]
-        piece = self._next(index, [piece for piece in slices if shares[piece.job]])
+        jobs = {job for job in {piece.job for piece in slices} if shares[job]}
+        jobs = {job for job in jobs if self.desk.has_room(job)}
+        piece = self._next(index, [piece for piece in slices if piece.job in jobs])
         if piece is None:
             return
         slices.remove(piece)

@@ -10,15 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from hatscore.errors import HatscoreError, InputError, ModelError, RunError
 from hatscore.sampling.cluster_shard import Shard, Shelf
-from hatscore.sampling.engine import sample
+from hatscore.sampling.engine import STOPPED, sample
 from hatscore.sampling.servers import known_of, recall
 from hatscore.sampling.start import Observing
-from hatscore.sampling.tally import several_names
+from hatscore.sampling.tally import OF_THE_RUN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from hatscore.sampling.client import Client, SamplingParams
+    from hatscore.sampling.cluster_budget import Grant
     from hatscore.sampling.servers import Known
     from hatscore.sampling.tally import Summary
     from hatscore.sampling.task import Cell, Task
@@ -76,6 +77,8 @@ class Order:
         Model names that the run holds.
     mixed_models
         Go on when the server answers under another name.
+    grant
+        What may be used; None sets no limit.
     """
 
     job: str
@@ -89,6 +92,7 @@ class Order:
     known: Sequence[Known] = ()
     models: Sequence[str] = ()
     mixed_models: bool = False
+    grant: Grant | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +113,8 @@ class Result:
         Of the engine.
     failure
         What ended it early, None when nothing did.
+    reached
+        Whether the grant is used up and something is missing.
     """
 
     content: bytes
@@ -118,6 +124,7 @@ class Result:
     known: Known | None = None
     warnings: tuple[str, ...] = ()
     failure: Failure | None = None
+    reached: bool = False
 
 
 class Worker:
@@ -144,6 +151,8 @@ class Worker:
                     concurrency=order.concurrency,
                     stop=self._stop,
                     mixed_models=order.mixed_models,
+                    budget=None if order.grant is None else order.grant.budget,
+                    used=None if order.grant is None else order.grant.used,
                 )
             except HatscoreError as error:
                 failure = Failure.of(error)
@@ -161,6 +170,7 @@ class Worker:
             known=None if client_now is None else known_of(client_now),
             warnings=() if summary is None else _of_the_slice(summary),
             failure=failure,
+            reached=summary is not None and summary.stopped not in {None, STOPPED},
         )
 
     async def stop(self) -> None:
@@ -183,6 +193,5 @@ class Worker:
 
 
 def _of_the_slice(summary: Summary) -> tuple[str, ...]:
-    """Return the warnings but that about model names, which the driver knows all of."""
-    names = several_names(summary.models)
-    return tuple(warning for warning in summary.warnings if warning not in names)
+    """Return the warnings but those about the whole run, which the driver gives."""
+    return tuple(said for said in summary.warnings if not said.startswith(OF_THE_RUN))

@@ -14,13 +14,26 @@ from hatscore.grading.status import grade
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from hatscore.sampling.budget import Meter
+    from hatscore.sampling.budget import Meter, Usage
     from hatscore.sampling.client import Completion
 
-__all__ = ["ENDINGS", "Ending", "Progress", "Summary", "Tally", "ending", "several_names"]
+__all__ = [
+    "ENDINGS",
+    "Ending",
+    "Progress",
+    "Summary",
+    "Tally",
+    "ending",
+    "estimated",
+    "several_names",
+]
 
 Ending = Literal["answered", "cut", "empty", "refused", "error"]
 ENDINGS: tuple[Ending, ...] = ("answered", "cut", "empty", "refused", "error")
+
+_SEVERAL = "the server answered under several model names"
+_ESTIMATED = "the cost is estimated"
+OF_THE_RUN = (_SEVERAL, _ESTIMATED)  # how warnings begin that count all starts together
 
 _NO_GOLD = Gold("number", "0")
 
@@ -118,11 +131,14 @@ class Summary:
 
 def several_names(models: Sequence[str]) -> list[str]:
     """Return the warning about more than one model name, if there is more than one."""
-    said = (
-        f"the server answered under several model names: {', '.join(models)}; "
-        "these replies may come from different models"
-    )
+    said = f"{_SEVERAL}: {', '.join(models)}; these replies may come from different models"
     return [said] if len(models) > 1 else []
+
+
+def estimated(used: Usage, cost: float | None) -> list[str]:
+    """Return the warning about a cost that rests on estimates, if it does."""
+    said = f"{_ESTIMATED} for {used.estimated:,} replies whose tokens the server did not tell"
+    return [said] if used.estimated and cost is not None else []
 
 
 @lru_cache(maxsize=256)
@@ -266,11 +282,7 @@ class Tally:
                 f"the server brings one reply per request (asked for {self.most_asked}): every "
                 "reply sends the prompt again, which takes longer and costs more input tokens"
             )
-        if self.meter.estimated and self.meter.cost is not None:
-            warnings.append(
-                f"the cost is estimated for {self.meter.estimated:,} replies whose tokens the "
-                "server did not tell"
-            )
+        warnings += estimated(self.meter.usage, self.meter.cost)
         return Summary(
             total=self.total,
             already=self.already,
