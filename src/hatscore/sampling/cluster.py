@@ -282,11 +282,9 @@ class _Driver:
         return state.already < state.total and self.has_room(index)
 
     def _settle(self, piece: Slice, *, reached: bool = False) -> None:
-        """Take back what was promised for a slice, where anything is limited."""
-        ledger = self.states[piece.job].ledger
-        if ledger.is_limited:
-            used = self.jobs[piece.job].run.store.usage()
-            ledger.settle(piece.name, used, stopped=reached)
+        """Count what the run has used, and take back what was promised for a slice."""
+        used = self.jobs[piece.job].run.store.usage()
+        self.states[piece.job].ledger.settle(piece.name, used, stopped=reached)
 
     def _slices(self, workers: int) -> deque[Slice]:
         """Cut what is missing into slices; neighbours stay together."""
@@ -327,10 +325,11 @@ class _Driver:
         elapsed = time.monotonic() - self.start
         rate = merged.new / elapsed if elapsed > 0 else 0.0
         done = already + merged.new
-        pairs = zip(self.jobs, self.states, strict=True)
-        # Only limits make it worth the time to count while it runs.
-        limited = [(job.budget, s.ledger.used) for job, s in pairs if s.ledger.is_limited]
-        costs = [budget.cost(had.input_tokens, had.output_tokens) for budget, had in limited]
+        used = [state.ledger.used for state in self.states]
+        costs = [
+            job.budget.cost(had.input_tokens, had.output_tokens)
+            for job, had in zip(self.jobs, used, strict=True)
+        ]
         known = [cost for cost in costs if cost is not None]
         self.progress(
             Progress(
@@ -341,9 +340,9 @@ class _Driver:
                 elapsed,
                 rate,
                 (total - done) / rate if rate > 0 else None,
-                sum(had.input_tokens for _, had in limited),
-                sum(had.output_tokens for _, had in limited),
-                sum(known) if known else None,
+                sum(had.input_tokens for had in used),
+                sum(had.output_tokens for had in used),
+                sum(known) if len(known) == len(costs) else None,
             )
         )
 
