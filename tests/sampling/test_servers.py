@@ -95,6 +95,17 @@ def test_what_was_accepted_is_asked_for_by_all_at_once(model_server: Serve, tmp_
     assert server.most_under_way == 4
 
 
+def test_a_refusal_that_others_disprove_is_not_remembered(
+    model_server: Serve, tmp_path: Path, fault: Any
+) -> None:
+    server = model_server(latency_s=0.1)
+    start(tmp_path, server.url, tasks(0, 1))
+    server.order(fault(status=400, text="odd"))
+    start(tmp_path, server.url, tasks(1, 4))  # all four are under way at once
+    assert asked(server)[1:] == [10, 10, 10, 10, 5, 5]
+    assert read_servers(tmp_path) == [Known(f"{server.url}/v1", NAME, Limits(10))]
+
+
 @pytest.mark.parametrize("beyond", ["refuse", "refuse silently", "ignore"])
 def test_a_server_that_takes_less_than_before_is_found_out(
     model_server: Serve, tmp_path: Path, beyond: str

@@ -176,8 +176,11 @@ class OpenAIClient:
         """How many replies a request may ask for, None before the first answer."""
         if not self._answered:
             return None
-        most = None if self._why_less is None else self.max_n
-        return Limits(max(self._accepted_n, self._recalled_n), most, self._why_less)
+        accepted = max(self._accepted_n, self._recalled_n)
+        # More has come in than what was refused: that refusal was about something else.
+        if self._why_less is None or self._accepted_n > self.max_n:
+            return Limits(accepted)
+        return Limits(accepted, self.max_n, self._why_less)
 
     def recall(self, limits: Limits) -> None:
         """Believe what an earlier start has found out.
