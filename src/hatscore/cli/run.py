@@ -259,18 +259,6 @@ def _cluster(given: dict[str, Any]) -> Any:
             if given[name]:
                 raise InputError(f"--{name.replace('_', '-')} needs --ray")
         return None
-    for name in ("max_cost", "max_total_tokens", "max_replies"):
-        if given[name] is not None:
-            raise InputError(
-                f"--{name.replace('_', '-')} cannot be kept over many machines; leave out --ray, "
-                "or bound the run with --items and --repeats"
-            )
-    for name in ("max_cost", "max_total_tokens", "max_replies"):
-        if given.get(name) is not None:
-            raise InputError(
-                f"--{name.replace('_', '-')} is not kept over many workers; leave --ray out, or "
-                "ask for fewer items or repeats"
-            )
     from hatscore.sampling.cluster import Cluster
 
     return Cluster(

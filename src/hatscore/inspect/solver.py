@@ -10,7 +10,7 @@ from inspect_ai.model._generate_config import active_generate_config
 from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from hatscore.errors import InputError
-from hatscore.sampling.clients.inspect import REASONING_ROOM
+from hatscore.sampling.clients.inspect import REASONING_ROOM, reasons
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 __all__ = ["ask", "find_judges", "room"]
 
 _ROLE = "grader"
-_OFF: tuple[object, ...] = ("none", 0)
 
 
 @solver
@@ -67,16 +66,9 @@ def room(model: Model, config: GenerateConfig, wanted: int) -> int:
     wanted
         Tokens of the answer.
     """
-    if config.reasoning_effort in _OFF or config.reasoning_tokens == 0:
+    if not reasons(model.api, config):
         return wanted
-    # How a provider says that its model thinks without having been told to.
-    tells = ("has_reasoning_options", "is_gemini_thinking", "is_claude_4_7_or_later")
-    thinks = (
-        config.reasoning_effort is not None
-        or config.reasoning_tokens is not None
-        or any(getattr(model.api, name, bool)() for name in tells)
-    )
-    return wanted + (config.reasoning_tokens or REASONING_ROOM) if thinks else wanted
+    return wanted + (config.reasoning_tokens or REASONING_ROOM)
 
 
 def find_judges(judge: str | Sequence[str] | None) -> dict[str, Model]:

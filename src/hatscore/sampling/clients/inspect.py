@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from hatscore.sampling.client import SamplingParams
     from hatscore.sampling.servers import Why
 
-__all__ = ["REASONING_ROOM", "InspectClient"]
+__all__ = ["REASONING_ROOM", "InspectClient", "reasons"]
 
 REASONING_ROOM = 32_768  # tokens beside the answer, where a model reasons and no budget is set
 _OWN_RETRIES = ("anthropic", "openai")  # SDKs that try again by themselves unless told not to
@@ -49,6 +49,25 @@ _REFUSALS = (400, 422)
 _NO_WAY = (401, 403, 404)
 _ASK_FOR_LESS = (429, 503, 529)
 _OFF: tuple[object, ...] = ("none", 0)
+
+
+def reasons(api: Any, config: Any) -> bool:
+    """Whether tokens beside the answer must be allowed for; a wide bound harms nothing.
+
+    Parameters
+    ----------
+    api
+        inspect's of the model.
+    config
+        inspect's, with the reasoning settings.
+    """
+    if config.reasoning_effort in _OFF or config.reasoning_tokens == 0:
+        return False
+    if config.reasoning_effort is not None or config.reasoning_tokens is not None:
+        return True
+    # how a provider says that its model thinks without having been told to
+    tells = ("has_reasoning_options", "is_gemini_thinking", "is_claude_4_7_or_later")
+    return any(getattr(api, name, bool)() for name in tells)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,15 +286,6 @@ class InspectClient:
             # Providers raise whatever their SDKs do: all of it means that none can be asked.
             raise ModelError(f"{self.spec} cannot be used: {error_words(error)}") from error
 
-    def _reasons(self, config: Any) -> bool:
-        """Whether tokens beside the answer must be allowed for; a wide bound harms nothing."""
-        if config.reasoning_effort in _OFF or config.reasoning_tokens == 0:
-            return False
-        if config.reasoning_effort is not None or config.reasoning_tokens is not None:
-            return True
-        tells = ("has_reasoning_options", "is_gemini_thinking", "is_claude_4_7_or_later")
-        return any(getattr(self._api, name, bool)() for name in tells)
-
     def _config(self, asked: Mapping[str, Any], *, bound_is_given: bool) -> Any:
         from inspect_ai.model import GenerateConfig  # noqa: PLC0415 - loaded with the provider
 
@@ -289,7 +299,7 @@ class InspectClient:
             config = GenerateConfig(**known)
         except ValueError as error:
             raise InputError(f"{self.spec}: {' '.join(str(error).split())}") from error
-        if not bound_is_given and self._reasons(config):
+        if not bound_is_given and reasons(self._api, config):
             config.max_tokens = asked["max_tokens"] + (config.reasoning_tokens or REASONING_ROOM)
         if self._batch and self._accepted_n:
             config.batch = self._batch_config()
