@@ -258,7 +258,9 @@ def test_formats_benchmarks_languages_and_models_are_offered():
     assert complete("schema", "st") == {"study"}
 
 
-@pytest.mark.parametrize("command", ["score", "card", "compare", "convert", "report", "study", "view"])
+@pytest.mark.parametrize(
+    "command", ["score", "card", "compare", "convert", "report", "study", "view"]
+)
 def test_paths_are_left_to_the_shell(command):
     asked = ShellComplete(cli, {}, "hatscore", COMPLETE_VARIABLE)
     (item,) = asked.get_completions([command], "ru")
