@@ -2,8 +2,8 @@
 
 The same worlds and the same statistics as in `study_recovery.py`, item by item, but only what the
 tests look at: HAT as arrays of all models and languages at once, without tables, other scores or
-intervals. Two thousand studies take a quarter of an hour of one core, and a rate of 5 % is then known to
-within half a percent.
+intervals. Two thousand studies take a quarter of an hour of one core, and a rate of 5 % is then
+known to within half a percent.
 
     python benchmarks/study_null.py --repetitions 2000 -o docs/study_null.md
 """
