@@ -16,6 +16,7 @@ from hatscore.studies.result import (
     between,
     cannot_tell,
     counted,
+    effect_figure,
     effect_row,
     verdict_of,
     with_q,
@@ -114,12 +115,5 @@ def _say(table: pl.DataFrame) -> list[Finding]:
 
 
 def _figure(table: pl.DataFrame) -> Figure:
-    points = table.select(
-        panel="benchmark",
-        series=pl.lit(""),
-        label=pl.format("{} - {}", "first", "second"),
-        y="value",
-        low="low",
-        high="high",
-    )
-    return Figure(points, x_label="", y_label="difference in HAT", reference=0.0)
+    pair = pl.format("{} - {}", "first", "second")
+    return effect_figure(table, panel="benchmark", label=pair, y_label="difference in HAT")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
+from hatscore.stats.intervals import normal_quantile
 from hatscore.stats.regression import trend
 from hatscore.studies.effects import benjamini_hochberg
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from hatscore.stats import Estimate
+    from hatscore.stats.regression import Trend
     from hatscore.studies.effects import Line
     from hatscore.studies.material import Material
 
@@ -25,9 +27,11 @@ __all__ = [
     "between",
     "cannot_tell",
     "counted",
+    "effect_figure",
     "effect_row",
     "line_row",
     "trend_figure",
+    "trend_row",
     "verdict_of",
     "with_q",
 ]
@@ -162,6 +166,21 @@ def line_row(line: Line) -> dict[str, Any]:
     }
 
 
+def trend_row(line: Trend, confidence: float) -> dict[str, Any]:
+    """Return the columns of a trend over models: over other models first, then over items."""
+    half = normal_quantile(confidence) * line.se_items
+    return {
+        "value": line.slope,
+        "low": line.low,
+        "high": line.high,
+        "p": line.p,
+        "items_low": line.slope - half,
+        "items_high": line.slope + half,
+        "n": line.n_models,
+        "reason": line.reason,
+    }
+
+
 def with_q(table: pl.DataFrame) -> tuple[pl.DataFrame, str]:
     """Add the column q beside p, and say how many claims hold at a false-discovery rate of 5 %.
 
@@ -179,6 +198,31 @@ def with_q(table: pl.DataFrame) -> tuple[pl.DataFrame, str]:
         f"{len(known)} claims are read at once: {raw} have p < 0.05, {held} hold at a "
         "false-discovery rate of 5 % (Benjamini and Hochberg, column q)."
     )
+
+
+def effect_figure(
+    rows: pl.DataFrame,
+    *,
+    panel: str | pl.Expr,
+    label: str | pl.Expr,
+    y_label: str,
+    reference: float = 0.0,
+) -> Figure:
+    """Return the effects of a table with their intervals, a line each.
+
+    Parameters
+    ----------
+    rows
+        With columns value, low and high.
+    panel, label
+        Columns, or what is made of them.
+    y_label, reference
+        As for `Figure`.
+    """
+    points = rows.select(
+        panel=panel, series=pl.lit(""), label=label, y="value", low="low", high="high"
+    )
+    return Figure(points, x_label="", y_label=y_label, reference=reference)
 
 
 def trend_figure(

@@ -27,6 +27,7 @@ from hatscore.studies.result import (
     Finding,
     between,
     cannot_tell,
+    effect_figure,
     effect_row,
     line_row,
     verdict_of,
@@ -387,7 +388,5 @@ def _has_all(rows: list[dict[str, Any]], row: dict[str, Any]) -> bool:
 
 def _figure(table: pl.DataFrame) -> Figure:
     shown = table.filter((pl.col("effect") == "other - same") & (pl.col("trait") == "script"))
-    points = shown.select(
-        panel="benchmark", series=pl.lit(""), label="model", y="value", low="low", high="high"
-    )
-    return Figure(points, x_label="", y_label="HAT, other script minus same", reference=0.0)
+    y_label = "HAT, other script minus same"
+    return effect_figure(shown, panel="benchmark", label="model", y_label=y_label)

@@ -19,7 +19,6 @@ import numpy as np
 import polars as pl
 
 from hatscore.stats.estimate import p_value
-from hatscore.stats.intervals import normal_quantile
 from hatscore.stats.regression import trend
 from hatscore.studies.effects import function_of
 from hatscore.studies.result import (
@@ -31,6 +30,7 @@ from hatscore.studies.result import (
     counted,
     effect_row,
     trend_figure,
+    trend_row,
     verdict_of,
     with_q,
 )
@@ -171,17 +171,7 @@ def _line(
     families: list[str] | None = None,
 ) -> dict[str, Any]:
     t = trend(x, scores, absorb=families, confidence=confidence, n_permutations=0)
-    half = normal_quantile(confidence) * t.se_items
-    return {
-        "value": t.slope,
-        "low": t.low,
-        "high": t.high,
-        "p": t.p,
-        "items_low": t.slope - half,
-        "items_high": t.slope + half,
-        "n": t.n_models,
-        "reason": t.reason,
-    }
+    return trend_row(t, confidence)
 
 
 def _within(

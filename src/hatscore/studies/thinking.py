@@ -22,6 +22,7 @@ from hatscore.studies.result import (
     Finding,
     between,
     cannot_tell,
+    effect_figure,
     effect_row,
     verdict_of,
     with_q,
@@ -228,24 +229,10 @@ def _say_lengths(rows: list[dict[str, Any]]) -> list[Finding]:
 def _figure(table: pl.DataFrame) -> Figure | None:
     if "other" in table.columns:
         shown = table.filter(pl.col("other").is_not_null() & (pl.col("score") == "HAT"))
-        points = shown.select(
-            panel="benchmark",
-            series=pl.lit(""),
-            label="other",
-            y="value",
-            low="low",
-            high="high",
-        )
-        return Figure(
-            points, x_label="", y_label="HAT, other setting minus the own one", reference=0.0
-        )
+        y_label = "HAT, other setting minus the own one"
+        return effect_figure(shown, panel="benchmark", label="other", y_label=y_label)
     shown = table.filter(pl.col("language") == ALL)
-    points = shown.select(
-        panel=pl.format("{}: {}", "benchmark", "score"),
-        series=pl.lit(""),
-        label="model",
-        y="value",
-        low="low",
-        high="high",
+    panel = pl.format("{}: {}", "benchmark", "score")
+    return effect_figure(
+        shown, panel=panel, label="model", y_label="tokens, target / source", reference=1.0
     )
-    return Figure(points, x_label="", y_label="tokens, target / source", reference=1.0)

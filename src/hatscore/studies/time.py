@@ -16,7 +16,6 @@ import numpy as np
 import polars as pl
 
 from hatscore.errors import InputError
-from hatscore.stats.intervals import normal_quantile
 from hatscore.stats.regression import trend
 from hatscore.studies.result import (
     Analysis,
@@ -26,6 +25,7 @@ from hatscore.studies.result import (
     cannot_tell,
     counted,
     trend_figure,
+    trend_row,
     verdict_of,
     with_q,
 )
@@ -149,18 +149,7 @@ def _rank_sum_law(m: int, n: int) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 def _trend(x: list[float], scores: list[Estimate], material: Material) -> dict[str, Any]:
     t = trend(x, scores, confidence=material.confidence, n_permutations=0)
-    half = normal_quantile(material.confidence) * t.se_items
-    return {
-        "effect": "trend",
-        "value": t.slope,
-        "low": t.low,
-        "high": t.high,
-        "p": t.p,
-        "items_low": t.slope - half,
-        "items_high": t.slope + half,
-        "n": t.n_models,
-        "reason": t.reason,
-    }
+    return {"effect": "trend", **trend_row(t, material.confidence)}
 
 
 def _before_after(

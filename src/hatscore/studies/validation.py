@@ -33,6 +33,7 @@ from hatscore.studies.result import (
     Finding,
     between,
     cannot_tell,
+    effect_figure,
     effect_row,
     verdict_of,
 )
@@ -328,12 +329,5 @@ def _say(table: pl.DataFrame) -> list[Finding]:
 
 def _figure(table: pl.DataFrame) -> Figure:
     shown = table.filter((pl.col("model") == ALL) | (pl.col("model").n_unique() == 1))
-    points = shown.select(
-        panel=pl.format("{} ({})", "benchmark", "along"),
-        series=pl.lit(""),
-        label="metric",
-        y="value",
-        low="low",
-        high="high",
-    )
-    return Figure(points, x_label="", y_label="movement", reference=0.0)
+    panel = pl.format("{} ({})", "benchmark", "along")
+    return effect_figure(shown, panel=panel, label="metric", y_label="movement")
