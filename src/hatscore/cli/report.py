@@ -65,25 +65,26 @@ def command(
     of others. The page filters and sorts in any browser, from disk, without a network. A score
     opens its items and replies; many of them lie in a folder beside the page, so hand both on.
     """
-    from hatscore.cli.context import run_context
-    from hatscore.cli.facts import facts_of
-    from hatscore.cli.reading import items_behind, read_graded
+    from hatscore.cli.pages import write_page
+    from hatscore.cli.reading import read_graded
     from hatscore.models import load_models
-    from hatscore.report import write_report
 
     figures = [name for name in split_list(given.pop("figures")) if name != "none"]
     study, files, items = (given.pop(name) for name in ("study", "model_files", "items"))
     registry = load_models(files)
     outcomes = read_graded(paths, names=names, count=count, given=given)
-    page = write_report(
+    page = write_page(
+        paths,
         outcomes,
         output,
+        names=names,
+        count=count,
+        registry=registry,
+        given=given,
+        wanted=items,
         confidence=confidence,
-        context=run_context(paths),
-        facts=facts_of(outcomes.frame["model"].unique().to_list(), registry),
         studies=_studies(paths, outcomes, registry, confidence) if study else (),
         formats=figures,
-        items=items_behind(paths, outcomes, names=names, count=count, given=given, wanted=items),
     )
     click.echo(str(page))
 

@@ -231,23 +231,23 @@ def show_results(
     directories: list[Path], *, names: str, count: str, known: tuple[str, ...] = ()
 ) -> None:
     """Print the table and write the page, into the run or beside several runs."""
-    from hatscore.cli.context import run_context
-    from hatscore.cli.facts import facts_of
-    from hatscore.cli.reading import items_behind, read_graded
+    from hatscore.cli.pages import write_page
+    from hatscore.cli.reading import read_graded
     from hatscore.models import load_models
-    from hatscore.report import render_table, write_report
+    from hatscore.report import render_table
     from hatscore.scoring import measurements
 
     paths = [str(directory) for directory in directories]
     outcomes = read_graded(paths, names=names, count=count)
     click.echo(render_table(measurements(outcomes), outcomes), nl=False)
     where = directories[0] if len(directories) == 1 else directories[0].parent
-    page = write_report(
+    page = write_page(
+        paths,
         outcomes,
         where / "report",
-        context=run_context(paths),
-        facts=facts_of(outcomes.frame["model"].unique().to_list(), load_models(known)),
-        items=items_behind(paths, outcomes, names=names, count=count),
+        names=names,
+        count=count,
+        registry=load_models(known),
     )
     click.echo(f"Page: {page}")
 

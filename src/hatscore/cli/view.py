@@ -95,11 +95,9 @@ def _existing(paths: tuple[str, ...]) -> Path | None:
 
 def _built(paths: tuple[str, ...], given: dict[str, Any]) -> Path:
     """Return the page of `paths`, made anew unless data and options are as they were."""
-    from hatscore.cli.context import run_context
-    from hatscore.cli.facts import facts_of
-    from hatscore.cli.reading import items_behind, read_graded
+    from hatscore.cli.pages import write_page
+    from hatscore.cli.reading import read_graded
     from hatscore.models import load_models
-    from hatscore.report import write_report
 
     wanted, names, count = given.pop("items"), given.pop("names"), given.pop("count")
     options = [wanted, names, count, *((name, value) for name, value in given.items() if value)]
@@ -111,13 +109,16 @@ def _built(paths: tuple[str, ...], given: dict[str, Any]) -> Path:
     click.echo("Building the page ...", err=True)
     outcomes = read_graded(paths, names=names, count=count, given=given)
     stamp.unlink(missing_ok=True)
-    page = write_report(
+    page = write_page(
+        paths,
         outcomes,
         directory,
-        context=run_context(paths),
-        facts=facts_of(outcomes.frame["model"].unique().to_list(), load_models(())),
+        names=names,
+        count=count,
+        registry=load_models(()),
+        given=given,
+        wanted=wanted,
         formats=(),
-        items=items_behind(paths, outcomes, names=names, count=count, given=given, wanted=wanted),
     )
     stamp.write_text(state, encoding="utf-8")
     return page
