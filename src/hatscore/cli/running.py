@@ -16,11 +16,11 @@ import click
 
 from hatscore.benchmarks import get_benchmark
 from hatscore.benchmarks.base import Bindable
+from hatscore.benchmarks.chosen import load_chosen
 from hatscore.cli.known import as_known, spec_of
 from hatscore.cli.planned import DEFAULT_PLAN, choose_plan, sample_planned, stored_plans
 from hatscore.cli.progress import show_progress
 from hatscore.errors import InputError, UnknownNameError
-from hatscore.languages import check_language
 from hatscore.sampling import (
     BenchmarkPlan,
     Budget,
@@ -365,20 +365,10 @@ def _load(
     options = {k: v for k, v in request.options.items() if k in benchmark.options}
     if isinstance(benchmark, Bindable):
         benchmark = benchmark.bind(options)
-    asked = request.languages or benchmark.languages
-    languages = [check_language(tag, benchmark.languages) for tag in asked]
-    source = check_language(
-        request.source_language or benchmark.source_languages[0], benchmark.source_languages
-    )
-    everything = tuple(dict.fromkeys([source, *languages]))
-    if len(everything) == 1:
-        raise InputError(
-            f"{benchmark.name}: the only language asked for is the source ({source}); "
-            "name at least one other with -l"
-        )
-    items = benchmark.load(
-        languages=everything,
-        source_language=source,
+    everything, items = load_chosen(
+        benchmark,
+        languages=request.languages,
+        source_language=request.source_language,
         items=request.items,
         seed=request.seed,
         options=options,
@@ -396,7 +386,7 @@ def _load(
         name=benchmark.name,
         version=benchmark.version,
         languages=everything,
-        source_language=source,
+        source_language=everything[0],
         repeats=request.repeats,
         items=request.items,
         seed=request.seed,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from hatscore.benchmarks import get_benchmark
 from hatscore.benchmarks.base import Bindable
+from hatscore.benchmarks.chosen import load_chosen
 from hatscore.errors import InputError
-from hatscore.languages import check_language
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -192,19 +192,10 @@ def _load(recipe: Recipe, benchmark: Benchmark) -> Material:
 
 
 def _material(recipe: Recipe, benchmark: Benchmark) -> Material:
-    sources = benchmark.source_languages
-    source = check_language(recipe.source_language or sources[0], sources)
-    asked = recipe.languages or benchmark.languages
-    targets = [check_language(tag, benchmark.languages) for tag in asked]
-    languages = tuple(dict.fromkeys([source, *targets]))
-    if len(languages) == 1:
-        raise InputError(
-            f"{recipe.benchmark}: the only language asked for is the source ({source}); name at "
-            "least one other in languages"
-        )
-    items = benchmark.load(
-        languages=languages,
-        source_language=source,
+    languages, items = load_chosen(
+        benchmark,
+        languages=recipe.languages,
+        source_language=recipe.source_language,
         items=recipe.limit,
         seed=recipe.seed,
         options=dict(recipe.options),
