@@ -6,18 +6,54 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hatscore.cli.complete import complete_languages, complete_readers
+from hatscore.cli.complete import complete_benchmarks, complete_languages, complete_readers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["grading_options", "interval_options", "items_option", "reader_options", "split_list"]
+__all__ = [
+    "asked_options",
+    "grading_options",
+    "interval_options",
+    "items_option",
+    "reader_options",
+    "split_list",
+]
 
 
 def split_list(values: tuple[str, ...]) -> list[str]:
     """Split repeated and comma-separated values into one list, each once, in order."""
     parts = (part.strip() for value in values for part in value.split(","))
     return list(dict.fromkeys(part for part in parts if part))
+
+
+def asked_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add what is asked: benchmarks, languages, items."""
+    for option in reversed(_ASKED_OPTIONS):
+        function = option(function)
+    return function
+
+
+_ASKED_OPTIONS = (
+    click.option(
+        "-b",
+        "--benchmark",
+        "benchmarks",
+        multiple=True,
+        required=True,
+        shell_complete=complete_benchmarks,
+        help="Benchmark; repeatable.",
+    ),
+    click.option(
+        "-l",
+        "--languages",
+        multiple=True,
+        shell_complete=complete_languages,
+        help="Target languages, comma-separated; default all. The source comes along by itself.",
+    ),
+    click.option("--source", help="Source language; default that of the benchmark."),
+    click.option("--items", type=click.IntRange(min=1), help="Number of items; default all."),
+)
 
 
 def grading_options(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from hatscore.cli.complete import complete_benchmarks, complete_languages, complete_models
+from hatscore.cli.complete import complete_models
 from hatscore.cli.models import registry_option
-from hatscore.cli.options import split_list
+from hatscore.cli.options import asked_options, split_list
 from hatscore.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,24 +46,7 @@ class Price:
 
 @click.command("plan")
 @click.argument("models", nargs=-1, metavar="[MODEL...]", shell_complete=complete_models)
-@click.option(
-    "-b",
-    "--benchmark",
-    "benchmarks",
-    multiple=True,
-    required=True,
-    shell_complete=complete_benchmarks,
-    help="Benchmark; repeatable.",
-)
-@click.option(
-    "-l",
-    "--languages",
-    multiple=True,
-    shell_complete=complete_languages,
-    help="Target languages; default all.",
-)
-@click.option("--source", help="Source language; default that of the benchmark.")
-@click.option("--items", type=click.IntRange(min=1), help="Number of items; default all.")
+@asked_options
 @click.option(
     "--repeats",
     type=click.IntRange(min=4),

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from hatscore.cli import EXIT_INCOMPLETE
-from hatscore.cli.complete import complete_benchmarks, complete_languages, complete_models
+from hatscore.cli.complete import complete_models
 from hatscore.cli.models import registry_option
-from hatscore.cli.options import grading_options, split_list
+from hatscore.cli.options import asked_options, grading_options, split_list
 from hatscore.cli.progress import PROGRESS_MODES
 from hatscore.errors import InputError, InsufficientData
 
@@ -24,24 +24,7 @@ __all__ = ["command", "show_results"]
 @click.argument(
     "models", nargs=-1, required=True, metavar="MODEL...", shell_complete=complete_models
 )
-@click.option(
-    "-b",
-    "--benchmark",
-    "benchmarks",
-    multiple=True,
-    required=True,
-    shell_complete=complete_benchmarks,
-    help="Benchmark; repeatable.",
-)
-@click.option(
-    "-l",
-    "--languages",
-    multiple=True,
-    shell_complete=complete_languages,
-    help="Target languages, comma-separated; default all. The source comes along by itself.",
-)
-@click.option("--source", help="Source language; default that of the benchmark.")
-@click.option("--items", type=click.IntRange(min=1), help="Number of items; default all.")
+@asked_options
 @click.option(
     "--repeats",
     type=click.IntRange(min=1),
