@@ -171,9 +171,11 @@ def _fields(
         known = column in heads or first in heads or all(part in heads for part in parts)
         if not known and column != ROW_NUMBER and "*" not in column:
             raise UnknownNameError("column", column, heads[: _SHOWN * 4])
+    first_file = records[0].path
     if "item" not in fields:
         raise InputError(
-            "which column names the items? columns item=COLUMN, or item=@row with gold=COLUMN; "
+            f"{first_file}: which column names the items? columns item=COLUMN, or item=@row with "
+            "gold=COLUMN; "
             f"there are {', '.join(heads[:_SHOWN])}"
         )
     starred = any("*" in column for column in fields.values())
@@ -182,8 +184,8 @@ def _fields(
     mapped = "language" in maps and maps["language"].on_path
     if "language" not in fields and not starred and not mapped:
         raise InputError(
-            "which column names the language? columns language=COLUMN, a * in the columns of a "
-            "wide table (score=*_score), or map language=path:REGEX; "
+            f"{first_file}: which column names the language? columns language=COLUMN, a * in the "
+            "columns of a wide table (score=*_score), or map language=path:REGEX; "
             f"there are {', '.join(heads[:_SHOWN])}"
         )
     return fields
