@@ -79,6 +79,13 @@ def choose(page, field, *wanted):
     pick.locator("summary").press("Escape")
 
 
+def test_a_single_way_of_ending_is_named(opened):
+    page = opened("#summary?language=fr")
+    chart = page.locator("figure[data-chart=status] svg").text_content()
+    assert "truncated" in chart
+    assert "unparsed" not in chart
+
+
 def test_charts_are_drawn_and_nothing_is_loaded(opened):
     page = opened()
     figures = page.locator("figure[data-chart]")

@@ -50,7 +50,8 @@ hatscore.tailor = (spec, names, room, looks) => {
       if (node.field === "family" && ("legend" in node) && !places.includes(-1)) {
         node.scale.range = places.map((i) => looks[channel][i % looks[channel].length]);
       }
-      if (node.legend && node.scale.domain.length < 2) {
+      // a single model is named elsewhere on the page; a single way of ending is named here alone
+      if (node.legend && node.scale.domain.length < 2 && node.field !== "status") {
         node.legend = null;
       } else if (node.legend) {
         const longest = Math.max(...node.scale.domain.map((name) => name.length));
