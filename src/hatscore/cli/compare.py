@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hatscore._version import __version__
 from hatscore.cli.complete import complete_paths
 from hatscore.cli.options import grading_options, interval_options, reader_options, split_list
 from hatscore.errors import InputError
@@ -22,8 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 EXIT_GATE = 1
-SCHEMA_NUMBER = 1
-"""Raised whenever a key of the JSON document changes its name or meaning."""
+FORMATS = ("table", "json", "csv", "md", "latex")
 
 
 @click.command("compare")
@@ -32,7 +30,12 @@ SCHEMA_NUMBER = 1
 )
 @click.option("--scores", multiple=True, help="Scores to compare; default hat.")
 @click.option(
-    "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True
+    "--format",
+    "style",
+    type=click.Choice(FORMATS),
+    default="table",
+    show_default=True,
+    help="How to print; json is one document and nothing else.",
 )
 @click.option(
     "--fail-below",
@@ -78,11 +81,7 @@ def command(paths: tuple[str, ...], style: str, **given: Any) -> int:
     )
     failures = _failures(rows, fail_below, noninferior) if gated else []
     shown = [row for row in rows if row.score in wanted]
-    if style == "json":
-        document = _document(shown, (first, second), confidence, failures)
-        click.echo(json.dumps(document, indent=2, allow_nan=False))
-    else:
-        click.echo(_table(shown, first, second, confidence))
+    click.echo(_written(shown, (first, second), confidence, failures, style), nl=False)
     for failure in failures:
         click.echo(f"Gate failed: {failure}", err=True)
     return EXIT_GATE if failures else 0
@@ -101,6 +100,32 @@ def _measure(paths: list[str], given: Mapping[str, Any], *, confidence: float) -
     return found
 
 
+def _written(
+    rows: list[Difference],
+    models: tuple[str, str],
+    confidence: float,
+    failures: list[str],
+    style: str,
+) -> str:
+    from hatscore.report import to_csv, to_latex, to_markdown
+    from hatscore.report.differences import (
+        differences_document,
+        differences_for_people,
+        differences_frame,
+        render_differences,
+    )
+
+    if style == "table":
+        return render_differences(rows, *models, confidence=confidence) + "\n"
+    if style == "json":
+        document = differences_document(rows, *models, confidence=confidence, failures=failures)
+        return json.dumps(document, indent=2, allow_nan=False) + "\n"
+    if style == "csv":
+        return to_csv(differences_frame(rows, *models, confidence=confidence))
+    people = differences_for_people(rows, *models, confidence=confidence)
+    return (to_markdown if style == "md" else to_latex)(people)
+
+
 def _failures(
     rows: list[Difference], fail_below: float | None, noninferior: float | None
 ) -> list[str]:
@@ -112,7 +137,8 @@ def _failures(
     failed = []
     for row in gates:
         d = row.difference
-        shown = f"{row.benchmark}: macro HAT difference {_number(d.value)} {_ends(d.low, d.high)}"
+        ends = "" if math.isnan(d.low) else f" [{d.low:.3f}, {d.high:.3f}]"
+        shown = f"{row.benchmark}: macro HAT difference {d.value:.3f}{ends}"
         if math.isnan(d.value):
             failed.append(f"{row.benchmark}: no macro HAT difference: {d.reason}")
             continue
@@ -121,83 +147,3 @@ def _failures(
         if noninferior is not None and not d.low > -noninferior:
             failed.append(f"{shown} may be below -{noninferior:g}")
     return failed
-
-
-def _table(rows: list[Difference], first: str, second: str, confidence: float) -> str:
-    lines = [
-        f"A = {first}, B = {second}",
-        f"A - B is paired over shared items, with {confidence:.0%} intervals",
-    ]
-    head = (
-        f"{'language':<10}{'score':<16}{'A':>6}{'B':>7}{'A - B':>8}  "
-        f"{'interval':<17}{'p':>7}{'items':>6}"
-    )
-    benchmark = None
-    for row in rows:
-        if row.benchmark != benchmark:
-            benchmark = row.benchmark
-            lines += ["", benchmark, head]
-        d = row.difference
-        lines.append(
-            f"{row.language:<10}{row.score:<16}{_number(row.first.value):>6}"
-            f"{_number(row.second.value):>7}{_number(d.value, sign=True):>8}  "
-            f"{_ends(d.low, d.high):<17}{_p(row.p):>7}{row.n_shared:>6}"
-        )
-    reasons = sorted({row.difference.reason for row in rows if row.difference.reason})
-    return "\n".join([*lines, *(f"* {reason}" for reason in reasons)])
-
-
-def _document(
-    rows: list[Difference], models: tuple[str, str], confidence: float, failures: list[str]
-) -> dict[str, object]:
-    """Return what `hatscore schema compare` describes."""
-    return {
-        "hatscore": __version__,
-        "schema": SCHEMA_NUMBER,
-        "first": models[0],
-        "second": models[1],
-        "confidence": confidence,
-        "gate_failures": failures,
-        "differences": [_entry(row) for row in rows],
-    }
-
-
-def _entry(row: Difference) -> dict[str, object]:
-    d = row.difference
-    numbers = {
-        "first": row.first.value,
-        "second": row.second.value,
-        "difference": d.value,
-        "low": d.low,
-        "high": d.high,
-        "se": d.se,
-        "p": row.p,
-    }
-    entry: dict[str, object] = {
-        "benchmark": row.benchmark,
-        "language": row.language,
-        "score": row.score,
-        **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
-        "n_shared": row.n_shared,
-        "reason": d.reason,
-    }
-    if any(map(math.isinf, numbers.values())):
-        # beside a value, a null end is then the open one
-        entry["unbounded"] = True
-    return entry
-
-
-def _number(value: float, *, sign: bool = False) -> str:
-    if math.isnan(value):
-        return "-"
-    return f"{value:+.3f}" if sign else f"{value:.3f}"
-
-
-def _ends(low: float, high: float) -> str:
-    return "" if math.isnan(low) else f"[{low:.3f}, {high:.3f}]"
-
-
-def _p(value: float) -> str:
-    if math.isnan(value):
-        return "-"
-    return f"{value:.3f}" if value >= 0.001 else "<0.001"  # noqa: PLR2004 - three decimals
