@@ -12,6 +12,7 @@ from hatscore.benchmarks.base import Item, Prompt
 from hatscore.cli import main
 from hatscore.errors import InputError, UnknownNameError
 from hatscore.grading.answer import Gold
+from hatscore.readers.items import Items
 from hatscore.report.every_eval_ever import Origin, record
 from hatscore.sampling import BenchmarkPlan, Completion, Run, RunConfig, SamplingParams, Task
 from hatscore.scoring import measurements
@@ -118,6 +119,23 @@ def test_what_is_written_reads_back(cli, run, tmp_path, count):
         first, second = first.drop(tokens), second.drop(tokens)
     assert first.sort(keys).equals(second.sort(keys))
     assert sum(second["n"]) == 239 - (count == "answered")
+
+
+def test_the_replies_that_are_written_are_shown_with_how_they_ended(cli, run, tmp_path):
+    export(cli, run, tmp_path / "out")
+
+    def told(path):
+        return {
+            (r.item, r.language, repeat): (
+                r.question, r.gold, r.prompt, reply.text, reply.answer,
+                reply.status if reply.status != "error" else reply.counts,
+            )
+            for r in Items([path]) for reply in r.replies for repeat in reply.repeats
+        }  # fmt: skip
+
+    first, second = told(run), told(tmp_path / "out")
+    assert first == second
+    assert len(first) == 240
 
 
 def test_the_record_has_what_the_schema_demands(cli, run, tmp_path):

@@ -14,7 +14,7 @@ import polars as pl
 from hatscore.errors import AlignmentError, InputError, ReaderError, UnknownNameError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -208,8 +208,8 @@ class Outcomes:
         return cls(kept, lost, (*notes, *_compare_item_sets(kept, lost)))
 
     @classmethod
-    def read_parquet(cls, path: str | Path) -> Outcomes:
-        """Read what `write_parquet` wrote; the frame is checked again.
+    def read_parquet(cls, path: str | Path, *, without: Collection[str] = ()) -> Outcomes:
+        """Read what `write_parquet` wrote, `without` some columns; the frame is checked again.
 
         Raises
         ------
@@ -217,7 +217,8 @@ class Outcomes:
             The file is missing or no Parquet.
         """
         try:
-            df = pl.read_parquet(path)
+            names = [name for name in pl.read_parquet_schema(path) if name not in without]
+            df = pl.read_parquet(path, columns=names)
             notes = json.loads(pl.read_parquet_metadata(path).get(_NOTES, "[]"))
         except (OSError, ValueError, pl.exceptions.PolarsError) as err:
             raise ReaderError(f"{path}: no readable Parquet file: {err}") from err

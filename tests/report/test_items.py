@@ -222,7 +222,11 @@ def test_formats_without_texts_say_so(run, tmp_path):
     read(run).write_parquet(file)
     items = Items([file])
     assert list(items) == []
-    assert items.notes == ["table.parquet: parquet holds no texts to show"]
+    (note,) = items.notes
+    assert note.startswith("table.parquet: this table holds counts and no texts")
+    page = write_report(read(file), tmp_path, formats=(), items=items).read_text(encoding="utf-8")
+    assert "items-index" not in Scripts(page).found
+    assert note in page
 
 
 def test_replies_of_a_table_are_shown_with_their_reading(tmp_path):

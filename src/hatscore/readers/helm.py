@@ -23,11 +23,13 @@ from hatscore.readers.scores import as_text, check_scores, choose_score, partial
 from hatscore.readers.task_names import read_map
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from hatscore.outcomes import Outcomes
     from hatscore.readers.task_names import TaskName
+
+    Listener = Callable[[HelmRun, Mapping[str, Any], tuple[str, int], str], None]
 
 __all__ = ["FORMAT", "OPTIONS", "read", "read_many", "sniff"]
 
@@ -117,8 +119,12 @@ def read_many(
     pool: bool = False,
     allow_missing: bool = False,
     allow_golds: bool = False,
+    listen: Listener | None = None,
 ) -> Outcomes:
-    """Read several paths as one set of runs; see `read`."""
+    """Read several paths as one set of runs; see `read`.
+
+    `listen` is told of every row: its run, the row, instance and trial, and the score's name.
+    """
     language_field, pattern = read_map(map, field=_EXTRA)
     item_field = item and item.removeprefix(_EXTRA)
     runs = find_runs(paths)
@@ -143,7 +149,11 @@ def read_many(
             facts = _instances(one, item_field, language_field)
             added, said = _rows(one, name, found, facts, metric=chosen)
             notes += said
-            rows += ({**row, "source_language": source} for row in added)
+            for row, entry in zip(added, found, strict=True):
+                row["source_language"] = source
+                if listen is not None:
+                    listen(one, row, entry, chosen)
+            rows += added
     golds = Counter(row["benchmark"] for row in rows if row["gold"] is None)
     notes += [
         f"{benchmark}: {count} golds are neither options nor numbers, so that the languages list "

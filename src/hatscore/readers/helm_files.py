@@ -22,8 +22,10 @@ __all__ = [
     "HelmRun",
     "find_runs",
     "instance_facts",
+    "is_right",
     "load",
     "name_runs",
+    "text_of",
 ]
 
 SPEC, STATS, INSTANCES = "run_spec.json", "per_instance_stats.json", "instances.json"
@@ -125,23 +127,25 @@ def instance_facts(instance: dict[str, Any]) -> tuple[str | None, str | None]:
     references = instance.get("references")
     listed = references if isinstance(references, list) else []
     listed = [one for one in listed if isinstance(one, dict)]
-    right = [i for i, one in enumerate(listed) if _is_right(one.get("tags"))]
+    right = [i for i, one in enumerate(listed) if is_right(one.get("tags"))]
     gold = None
     if len(listed) > 1 and len(right) == 1:
         gold = f"option {right[0] + 1}"
     elif len(listed) == 1 and right:
-        gold = neutral_gold(_text(listed[0].get("output")))
-    return gold, _text(instance.get("input"))
+        gold = neutral_gold(text_of(listed[0].get("output")))
+    return gold, text_of(instance.get("input"))
 
 
-def _is_right(tags: Any) -> bool:
+def is_right(tags: Any) -> bool:
+    """Say whether the tags of a reference call it correct."""
     return isinstance(tags, list) and "correct" in tags
 
 
-def _text(value: Any) -> str | None:
+def text_of(value: Any) -> str | None:
+    """Return the text of an input, an output or a completion, None where it has none."""
     # older versions write the text itself
     text = value.get("text") if isinstance(value, dict) else value
-    # broken characters are replaced: the text is only compared
+    # broken characters are replaced: the text is only compared and shown
     return text.encode("utf-8", "replace").decode() if isinstance(text, str) else None
 
 

@@ -107,7 +107,7 @@ class Document:
         if pending > self._limit:
             raise ReaderError(
                 f"{self.name}: a value of more than {self._limit} characters at character "
-                f"{self._dropped + self._at}; no inspect log has such"
+                f"{self._dropped + self._at}; no log has such"
             )
         data = self._stream.read(max(_CHUNK, pending))
         self._ended = not data

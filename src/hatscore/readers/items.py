@@ -25,6 +25,10 @@ _COLLECTORS = {
     "hatscore": "hatscore.readers.items_run",
     "inspect": "hatscore.readers.items_inspect",
     "lm-eval": "hatscore.readers.items_lm_eval",
+    "helm": "hatscore.readers.items_helm",
+    "lighteval": "hatscore.readers.items_lighteval",
+    "every_eval_ever": "hatscore.readers.items_every_eval_ever",
+    "parquet": "hatscore.readers.items_parquet",
     "table": "hatscore.readers.items_table",
 }
 
@@ -124,7 +128,8 @@ class ItemRecord:
 class Items:
     """The items of several paths, read anew with each iteration.
 
-    Of run directories one item is in memory at a time; of logs and tables one path.
+    Of run directories, HELM, lighteval and canonical tables few items are in memory at a time; of
+    other logs and tables one path.
 
     Parameters
     ----------
@@ -166,7 +171,7 @@ class Items:
             where = _COLLECTORS.get(reader.FORMAT)
             if where is None:
                 names = ", ".join(Path(path).name for path in paths)
-                self.notes.append(f"{names}: {reader.FORMAT} holds no texts to show")
+                self.notes.append(f"{names}: the reader {reader.FORMAT} gives scores and no texts")
                 continue
             mine = {name: value for name, value in wanted.items() if name in reader.OPTIONS}
             collect: Callable[..., Iterable[ItemRecord]] = import_module(where).collect

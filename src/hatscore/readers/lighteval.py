@@ -21,11 +21,13 @@ from hatscore.readers.scores import check_scores, choose_score, partial_note
 from hatscore.readers.task_names import read_map, split_names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from hatscore.outcomes import Outcomes
     from hatscore.readers.task_names import TaskName
+
+    Listener = Callable[[Details, Mapping[str, Any], int, str], None]
 
 __all__ = ["FORMAT", "OPTIONS", "read", "read_many", "sniff"]
 
@@ -107,8 +109,12 @@ def read_many(
     pool: bool = False,
     allow_missing: bool = False,
     allow_golds: bool = False,
+    listen: Listener | None = None,
 ) -> Outcomes:
-    """Read several paths as one set of details; see `read`."""
+    """Read several paths as one set of details; see `read`.
+
+    `listen` is told of every row: its file, the row, its number from 0, and the score's name.
+    """
     details = find_details(paths)
     names, notes = _name_tasks(details, read_map(map, field=_NO_FIELD)[1])
     details, said = choose_runs([one for one in details if one.name in names], run=run, pool=pool)
@@ -134,10 +140,12 @@ def read_many(
         for one, found in zip(part, read_in, strict=True):
             added, said = _rows(one, found, names[one.name], metric=chosen, pool=pool, by_id=by_id)
             notes += said
-            for row in added:
+            for number, row in enumerate(added):
                 row |= {"benchmark": benchmark, "source_language": source}
                 if not neutral:
                     row["gold"] = None
+                if listen is not None:
+                    listen(one, row, number, chosen)
             rows += added
     return align(rows, allow_missing=allow_missing, allow_golds=allow_golds, pool=pool, notes=notes)
 

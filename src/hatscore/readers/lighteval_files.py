@@ -18,7 +18,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["Details", "DetailsRow", "find_details", "holds_lighteval", "read_rows"]
+__all__ = [
+    "Details",
+    "DetailsRow",
+    "as_literal",
+    "as_record",
+    "find_details",
+    "holds_lighteval",
+    "read_rows",
+]
 
 _STAMP = r"\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}(?:\.\d+)?"
 _DETAILS = re.compile(rf"details_(?P<task>.+)_(?P<stamp>{_STAMP})\.parquet", re.DOTALL)
@@ -125,10 +133,10 @@ def read_rows(path: Path) -> list[DetailsRow]:
     rows = []
     for number, row in enumerate(frame.iter_rows(named=True), start=1):
         where = f"{path}, row {number}"
-        doc = _parsed(row.get("doc"), where) if "doc" in row else row
+        doc = as_record(row.get("doc"), where) if "doc" in row else row
         rows.append(
             DetailsRow(
-                scores=_scores(_parsed(row[name], where), where),
+                scores=_scores(as_record(row[name], where), where),
                 item=_text(doc.get("id")),
                 text=_text(doc.get("query") or doc.get("example")),
                 gold=_gold(doc, where),
@@ -137,8 +145,14 @@ def read_rows(path: Path) -> list[DetailsRow]:
     return rows
 
 
-def _parsed(value: Any, where: str) -> Mapping[str, Any]:
-    """Return a struct; where its types differ between rows, lighteval writes it as text."""
+def as_record(value: Any, where: str) -> Mapping[str, Any]:
+    """Return a struct; where its types differ between rows, lighteval writes it as text.
+
+    Raises
+    ------
+    ReaderError
+        Neither a struct nor the text of one. Names the place.
+    """
     if isinstance(value, str):
         try:
             value = ast.literal_eval(value)
@@ -165,7 +179,7 @@ def _scores(record: Mapping[str, Any], where: str) -> dict[str, float]:
 
 def _gold(doc: Mapping[str, Any], where: str) -> str | None:
     """Return the gold if it does not depend on the language: an option's number or a number."""
-    choices, index, gold = (_literal(doc.get(name), where) for name in _GOLD_FIELDS)
+    choices, index, gold = (as_literal(doc.get(name), where) for name in _GOLD_FIELDS)
     indices = index if isinstance(index, list) else [index]
     whole = [int(one) for one in indices if isinstance(one, (int, float)) and one == int(one)]
     if isinstance(choices, list) and len(choices) > 1 and whole:
@@ -179,7 +193,8 @@ def _gold(doc: Mapping[str, Any], where: str) -> str | None:
 _GOLD_FIELDS = ("choices", "gold_index", "gold")
 
 
-def _literal(value: Any, where: str) -> Any:
+def as_literal(value: Any, where: str) -> Any:
+    """Return a list or dict that is written as text, None where the text is none of Python."""
     if isinstance(value, str) and value[:1] in "[{" and value:
         try:
             return ast.literal_eval(value)

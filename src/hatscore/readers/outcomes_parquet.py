@@ -1,4 +1,4 @@
-"""The canonical table itself, as Parquet."""
+"""The canonical table itself, as Parquet, alone or with texts beside the counts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,22 @@ from hatscore.outcomes import KEY, Outcomes
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["FORMAT", "OPTIONS", "read", "sniff"]
+__all__ = ["FORMAT", "OPTIONS", "TEXT_COLUMNS", "read", "sniff"]
 
 FORMAT = "parquet"
 OPTIONS: tuple[str, ...] = ()
+TEXT_COLUMNS = (
+    "question",
+    "prompt",
+    "context",
+    "reference",
+    "options",
+    "reply",
+    "status",
+    "answer",
+    "why",
+)
+"""Columns of texts for people: no score knows them, `items_parquet` shows them."""
 _MAGIC = b"PAR1"
 _COLUMNS = frozenset({*KEY, "source_language", "n", "k"})
 
@@ -36,5 +48,5 @@ def sniff(path: Path) -> bool:
 
 
 def read(path: Path) -> Outcomes:
-    """Return the outcomes that `Outcomes.write_parquet` wrote."""
-    return Outcomes.read_parquet(path)
+    """Return the outcomes that `Outcomes.write_parquet` wrote, without columns of texts."""
+    return Outcomes.read_parquet(path, without=TEXT_COLUMNS)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from hatscore.readers.table_columns import ValueMap
     from hatscore.readers.table_files import Records
 
-    Listener = Callable[[Mapping[str, Any], Callable[[str], Any]], None]
+    Listener = Callable[[Mapping[str, Any], Callable[[str], Any], Mapping[str, Any]], None]
 
 __all__ = ["Plan", "Rows"]
 
@@ -72,7 +72,8 @@ class Rows:
     roots
         Directories that were given: files below are named by their way from there.
     listen
-        Is told of every row that is kept, with a function that returns the cell of a field.
+        Is told of every row that is kept, with a function that returns the cell of a field, and
+        the record as the file has it.
 
     Attributes
     ----------
@@ -120,7 +121,7 @@ class Rows:
                 if row is not None:
                     self._rows.append(row)
                     if self.listen is not None:
-                        self.listen(row, cells.raw)
+                        self.listen(row, cells.raw, record)
 
     def finish(self) -> list[dict[str, Any]]:
         """Return all rows, ``12.0`` in columns of whole numbers made ``12``.

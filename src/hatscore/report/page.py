@@ -158,6 +158,8 @@ def write_report(
     code, css = scripts(), style()
     directory.mkdir(parents=True, exist_ok=True)
     held = None if items is None else write_items(items, outcomes, directory)
+    # without a single text there is no place but this one to say what lacks them
+    lacking = () if items is None or held is not None else items.notes
     many = len({r["model"] for r in rows}) > 1
     scores = page_tables.scores_table(rows, columns, level)
     statuses = page_tables.status_table(shares, status_columns)
@@ -184,7 +186,7 @@ def write_report(
         unparsed_percent=UNPARSED_PERCENT,
         curved_p=CURVED_P,
         alarms=notices,
-        notes=[*outcomes.notes, *profile_notes(found)],
+        notes=[*outcomes.notes, *profile_notes(found), *lacking],
         confidence=level,
         methods=page_words.methods(found),
         data=page_words.data(outcomes),
