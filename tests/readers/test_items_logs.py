@@ -332,7 +332,8 @@ def test_choices_by_likelihood_have_options_and_no_reply(tmp_path, make):
         assert record.options == (("A", " Kampala"), ("B", " Nairobi"))
         assert (record.gold, record.replies) == ("B", ())
     assert items.notes == [
-        "Items without a reply in lighteval's details, as where options are compared by likelihood: 6"
+        "Items without a reply in lighteval's details, as where options are compared by "
+        "likelihood: 6"
     ]
 
 

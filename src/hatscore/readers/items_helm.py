@@ -65,9 +65,7 @@ def _items(said: Mapping[Path, _Mine], notes: list[str]) -> Iterator[ItemRecord]
             except ReaderError as err:
                 # the scores come from other files: they stand without these texts
                 notes.append(str(err))
-            lacks[f"items have no request in HELM's {STATE}: their replies are missing"] += len(
-                mine
-            )
+            lacks[f"a request in HELM's {STATE}, and so without replies"] += len(mine)
         else:
             without.append(path.name)
         if mine:
