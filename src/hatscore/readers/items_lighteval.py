@@ -59,7 +59,7 @@ def _items(said: Mapping[Path, Mapping[int, Scored]], notes: list[str]) -> Itera
     silent = 0
     broken: list[str] = []
     for path, mine in said.items():
-        for number, row in _rows(path):
+        for number, row in _rows(path, notes):
             scored = mine.get(number)
             if scored is None:
                 continue
@@ -79,14 +79,19 @@ def _items(said: Mapping[Path, Mapping[int, Scored]], notes: list[str]) -> Itera
         )
 
 
-def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def _rows(path: Path, notes: list[str]) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the number of each row, from 0, and its columns of texts."""
     file = pl.scan_parquet(path, glob=False)
     schema = pl.read_parquet_schema(path)
     wanted = file.select(_wanted(schema))
     begin = 0
     while True:
-        part = wanted.slice(begin, _ROWS).collect()
+        try:
+            part = wanted.slice(begin, _ROWS).collect()
+        except (OSError, pl.exceptions.PolarsError) as err:
+            # the columns of the scores were read: they stand without these texts
+            notes.append(f"{path.name}: texts cannot be read: {str(err).partition(chr(10))[0]}")
+            return
         for row in part.iter_rows(named=True):
             yield begin, row
             begin += 1
@@ -109,6 +114,8 @@ def _part(column: str, dtype: pl.DataType, names: Sequence[str]) -> pl.Expr:
     if not isinstance(dtype, pl.Struct):
         return pl.col(column)
     held = [one.name for one in dtype.fields if one.name in names]
+    if not held:
+        return pl.col(column)
     return pl.struct(pl.col(column).struct.field(name) for name in held).alias(column)
 
 

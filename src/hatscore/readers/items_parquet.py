@@ -51,7 +51,7 @@ def collect(
             begin, height = begin + _ROWS, part.height
             for row in part.iter_rows(named=True):
                 item = _item(row["item"])
-                if keep(row["benchmark"], item):
+                if keep(str(row["benchmark"]), item):
                     yield _record(row, item)
 
 
@@ -60,11 +60,11 @@ def _record(row: Mapping[str, Any], item: str) -> ItemRecord:
     choices = _texts(row.get("options"))
     answers = {"gold": golds[0] if golds else "", "also": tuple(golds[1:])}
     return ItemRecord(
-        model=row["model"],
-        benchmark=row["benchmark"],
+        model=str(row["model"]),
+        benchmark=str(row["benchmark"]),
         item=item,
-        language=row["language"],
-        source_language=row["source_language"],
+        language=str(row["language"]),
+        source_language=str(row["source_language"]),
         question=_text(row.get("question")),
         prompt=_text(row.get("prompt")),
         context=_text(row.get("context")),
