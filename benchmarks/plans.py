@@ -21,8 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
-from hatscore.cli.planned import HIGHEST, RATIO
 from hatscore.grading import grade
+from hatscore.planning import HIGHEST, RATIO
 from hatscore.sampling import Run
 from hatscore.sampling.plan import KEEP, decide, draw, fold_of
 from hatscore.stats import classical_scores, hat_scores, profile, simulate

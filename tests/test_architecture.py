@@ -61,6 +61,7 @@ ALLOWED = {
         "judging",
         "readers",
     },
+    "planning": {"errors", "stats", "grading", "sampling", "judging"},
     "report": {"errors", "_version", "languages", "stats", "outcomes", "scoring"},
     "cli": {
         "errors",
@@ -77,6 +78,7 @@ ALLOWED = {
         "grading",
         "sampling",
         "judging",
+        "planning",
         "readers",
         "report",
     },

@@ -455,7 +455,8 @@ def test_messages(make_run, model_server, tmp_path):
 
 
 def test_a_run_without_free_answers_needs_no_judge(tmp_path, model_server):
-    from hatscore.cli.running import Request, sample_into
+    from hatscore.cli.request import Request
+    from hatscore.cli.running import sample_into
 
     server = model_server(right=lambda _: "5", probability=lambda _: 1.0)
     request = Request(JUDGE, ("wordmath",), ["de"], items=2, repeats=1, base_url=server.url)

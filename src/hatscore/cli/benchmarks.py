@@ -164,7 +164,7 @@ def _find_item(name: str, given: dict[str, Any]) -> tuple[Benchmark, Item]:
 
 
 def _options(given: dict[str, Any]) -> dict[str, str]:
-    from hatscore.cli.running import parse_pairs
+    from hatscore.cli.request import parse_pairs
 
     options = parse_pairs(given["pairs"], what="--set")
     if given["data"] is not None:

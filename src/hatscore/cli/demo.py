@@ -33,8 +33,9 @@ def command(output: Path, items: int, repeats: int, languages: str) -> int:
     Needs the extra `local`. A second call goes on where the first stopped, or shows the result.
     """
     from hatscore.cli.options import split_list
+    from hatscore.cli.request import Request
     from hatscore.cli.run import show_results
-    from hatscore.cli.running import Request, sample_into
+    from hatscore.cli.running import sample_into
     from hatscore.sampling import SamplingParams
 
     click.echo(

@@ -12,6 +12,7 @@ from hatscore.cli import EXIT_INCOMPLETE
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from hatscore.cli.progress import ProgressMode
     from hatscore.grading.agreement import Proportion
     from hatscore.judging import JudgeSummary
 
@@ -76,12 +77,15 @@ def judge_into(
     concurrency: int = 16,
     again: bool = False,
     quiet: bool = False,
+    mode: ProgressMode = "auto",
+    timeout_s: float = 600.0,
+    tries: int = 8,
 ) -> bool:
     """Ask the judges for what `run` lacks; return whether every reply has been heard."""
     from hatscore.cli.progress import show_progress
     from hatscore.judging import run_judging
 
-    with show_progress(f"judging {run}", quiet=quiet) as progress:
+    with show_progress(f"judging {run}", quiet=quiet, mode=mode) as progress:
         summaries = run_judging(
             run,
             judges,
@@ -89,6 +93,8 @@ def judge_into(
             concurrency=concurrency,
             again=again,
             progress=None if progress is None else lambda _, far: progress(far),
+            timeout_s=timeout_s,
+            tries=tries,
         )
     for summary in summaries:
         if not quiet:

@@ -12,7 +12,7 @@ from hatscore.models import load_models, resolve
 from hatscore.sampling.start import URL_VARIABLES
 
 if TYPE_CHECKING:
-    from hatscore.cli.running import Request
+    from hatscore.cli.request import Request
     from hatscore.models import Resolved
 
 __all__ = ["as_known", "spec_of"]

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from hatscore.cli.planned import RATIO
 from hatscore.errors import InputError, InsufficientData
+from hatscore.planning import RATIO
 from hatscore.sampling.plan import FEWEST_KEPT
 from hatscore.stats import simulate
 from hatscore.stats.allocation import learn

@@ -126,7 +126,7 @@ def command(benchmarks: tuple[str, ...], style: str, **given: Any) -> None:
 
 
 def _request(benchmarks: tuple[str, ...], given: Mapping[str, Any]) -> Any:
-    from hatscore.cli.running import Request, parse_pairs
+    from hatscore.cli.request import Request, parse_pairs
 
     options = parse_pairs(given["pairs"], what="--set")
     options |= {n: given[n] for n in ("difficulty", "kind", "data") if given[n] is not None}
@@ -162,7 +162,7 @@ def _look(
 ) -> tuple[str, str, list[Outlook]]:
     """Return the benchmark's name, what the outlook rests on, and the outlook of every plan."""
     from hatscore.cli.outlook import Assumed, outlook, spreads_of
-    from hatscore.cli.planned import choose_plan
+    from hatscore.planning import choose_plan
     from hatscore.sampling.plan import SamplingPlan, parse_plan
 
     blocks, frame = pilots
@@ -182,11 +182,12 @@ def _look(
     per_input, per_output, tokens = _per_reply(tasks, rows, given["output_tokens"])
     wanted = [SamplingPlan(), parse_plan("efficient")]
     wanted += [parse_plan(f"width={width!r}") for width in given["widths"]]
-    _, why = choose_plan(
-        None, [t.item for t in tasks], benchmark=benchmark.name, repeats=repeats, default=wanted[1]
-    )
+    items = [t.item for t in tasks]
+    _, why = choose_plan(None, items, benchmark=benchmark.name, repeats=repeats, judged=True)
     if why:
         wanted = wanted[:1]
+    elif any(item.gold.kind == "judge" for item in items):
+        why = "the judge's own tokens come on top, and plans but paper need --judge at the run"
     basis = (
         f"pilot {own[0].model}, {len(own[0].items)} items, {len(pilot.columns)} languages"
         if own

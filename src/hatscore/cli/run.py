@@ -36,8 +36,8 @@ __all__ = ["command", "show_results"]
     "--plan",
     help="paper: --repeats everywhere; efficient: the source --repeats times and few target "
     "replies, where they count, for intervals a quarter wider; width=X: until a language's "
-    "interval is at most X wide. Default: efficient, and paper where a judge grades, with --ray, "
-    "below 4 repeats or 30 items.",
+    "interval is at most X wide. Default: efficient, and paper below 4 repeats or 30 items, "
+    "and where answers are to be judged later.",
 )
 @click.option(
     "--keep",
@@ -181,8 +181,8 @@ def command(
     `vllm/NAME`, `ollama/NAME` and others go through the provider's own interface, with its own
     key. The same command goes on where it stopped.
     """
-    from hatscore.cli.judge import judge_into
-    from hatscore.cli.running import default_directory, sample_all
+    from hatscore.cli.request import default_directory
+    from hatscore.cli.running import judge_all, sample_all
 
     requests = [_request(model, given) for model in models]
     directories = []
@@ -195,10 +195,7 @@ def command(
     cluster = _cluster(given)
     summaries = sample_all(requests, directories, cluster=cluster, quiet=given["quiet"])
     complete = all(summary.complete for summary in summaries)
-    for directory in directories:
-        if given["judges"]:
-            url = given["judge_url"] or given["base_url"]
-            complete &= judge_into(directory, given["judges"], base_url=url, quiet=given["quiet"])
+    complete &= judge_all(requests, directories, cluster=cluster, quiet=given["quiet"])
     if complete:
         show_results(directories, names=names, count=count, known=given["model_files"])
         return 0
@@ -279,7 +276,7 @@ def _prices(model: str, given: dict[str, Any]) -> tuple[float | None, float | No
 
 
 def _request(model: str, given: dict[str, Any]) -> Any:
-    from hatscore.cli.running import Request, parse_pairs, reasoning_fields
+    from hatscore.cli.request import Request, parse_pairs, reasoning_fields
     from hatscore.sampling import Budget, SamplingParams
 
     price_in, price_out = _prices(model, given)
@@ -322,5 +319,7 @@ def _request(model: str, given: dict[str, Any]) -> Any:
         mixed_models=given["mixed_models"],
         progress=given["progress_mode"],
         batch=given["batch"],
+        judges=given["judges"],
+        judge_url=given["judge_url"],
         model_files=given["model_files"],
     )

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
-from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from contextlib import ExitStack, nullcontext
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,29 +15,27 @@ from hatscore.benchmarks import get_benchmark
 from hatscore.benchmarks.base import Bindable
 from hatscore.benchmarks.chosen import load_chosen
 from hatscore.cli.known import as_known, spec_of
-from hatscore.cli.planned import DEFAULT_PLAN, choose_plan, sample_planned, stored_plans
 from hatscore.cli.progress import show_progress
 from hatscore.errors import InputError, UnknownNameError
+from hatscore.planning import choose_plan, sample_planned, staged, stored_plans
 from hatscore.sampling import (
     BenchmarkPlan,
-    Budget,
     Run,
     RunConfig,
-    SamplingParams,
     SamplingPlan,
     make_client,
     make_tasks,
     run_sampling,
     warn_before,
 )
-from hatscore.sampling.clients.providers import PROVIDERS
 from hatscore.sampling.pace import Paced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
-    from hatscore.benchmarks.base import Benchmark, Item, Mode, PromptLanguage
-    from hatscore.cli.progress import ProgressMode
+    from hatscore.benchmarks.base import Benchmark, Item, Mode
+    from hatscore.cli.request import Request
     from hatscore.sampling import Summary, Task
     from hatscore.sampling.cluster import Cluster
     from hatscore.sampling.start import NamedClient
@@ -48,11 +43,8 @@ if TYPE_CHECKING:
     _Loaded = tuple[Benchmark, BenchmarkPlan, list[Item]]
 
 __all__ = [
-    "Request",
-    "default_directory",
+    "judge_all",
     "load_tasks",
-    "parse_pairs",
-    "reasoning_fields",
     "sample_all",
     "sample_into",
 ]
@@ -63,44 +55,6 @@ PACED_CONCURRENCY = 64  # at most: the engine finds what the server can do
 ENGINES = ("hf", "sglang", "vllm")  # providers that start a model where no server is named
 MOST_ENGINES = 64  # where the number of workers is left to the cluster
 BATCH_CONCURRENCY = 10_000  # in a batch all are under way at once
-
-
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What the user asked to sample, of one model.
-
-    Attributes
-    ----------
-    languages
-        None for all of a benchmark; the source language comes along by itself.
-    options
-        Options of the benchmarks; each must be known to one of them.
-    plan
-        How replies are spread over cells; None takes that of a run that is there already, else
-        the default where it is possible.
-    """
-
-    model: str
-    benchmarks: tuple[str, ...]
-    languages: Sequence[str] | None
-    source_language: str | None = None
-    items: int | None = None
-    repeats: int = 10
-    plan: SamplingPlan | None = field(default_factory=SamplingPlan)
-    seed: int = 0
-    mode: Mode | None = None
-    prompt_language: PromptLanguage = "native"
-    params: SamplingParams = field(default_factory=SamplingParams)
-    options: Mapping[str, str] = field(default_factory=dict)
-    base_url: str | None = None
-    concurrency: int | None = None
-    model_files: tuple[str, ...] = ()
-    timeout_s: float = 600.0
-    tries: int = 8
-    budget: Budget = field(default_factory=Budget)
-    mixed_models: bool = False
-    progress: ProgressMode = "auto"
-    batch: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,36 +101,33 @@ def _sample_on_cluster(
     requests: Sequence[Request], directories: Sequence[Path], cluster: Cluster, *, quiet: bool
 ) -> list[Summary]:
     from hatscore.sampling.cluster import Job, sample_on_ray
-    from hatscore.sampling.cluster_shard import fetch_run, publish_run
+    from hatscore.sampling.cluster_shard import fetch_run
 
     url = cluster.shelf_url
     jobs = []
     with ExitStack() as stack:
         for request, directory in zip(requests, directories, strict=True):
-            if request.plan is not None and request.plan.kind != "paper":
-                raise InputError(
-                    f"plan {request.plan} goes by what the source solves, stage by stage, and "
-                    "workers of a cluster take everything at once: use --plan paper with --ray"
-                )
-            if request.plan is None and DEFAULT_PLAN.kind != "paper":
-                click.echo("Note: on a cluster runs are sampled by the full plan", err=True)
-            prepared = _prepare(replace(request, plan=SamplingPlan()))
             if url is not None:
                 fetch_run(url, directory)
+            prepared = _prepare(request, stored_plans(directory))
             run = stack.enter_context(Run.create_or_resume(directory, prepared.config))
             local = prepared.client.kind == "local"
             make = _maker(request, threads=max(1, int(cluster.cpus_per_worker)) if local else None)
             level = prepared.concurrency
             if request.concurrency is None and _runs_in_workers(request):
                 level *= cluster.workers or MOST_ENGINES  # each has an engine of its own
+            # without a bar of its own: the cluster's stands there
+            judge = _judge(prepared, directory, quiet=True)
+            tasks, then = staged(run, prepared.tasks, judge=judge)
             jobs.append(
                 Job(
                     run,
-                    prepared.tasks,
+                    tasks,
                     make,
                     concurrency=level,
                     mixed_models=request.mixed_models,
                     budget=request.budget,
+                    then=then,
                 )
             )
         label = ", ".join(request.model for request in requests)
@@ -184,11 +135,68 @@ def _sample_on_cluster(
             summaries = sample_on_ray(jobs, cluster, progress=progress)
     for summary, directory in zip(summaries, directories, strict=True):
         _tell(summary, directory, quiet=quiet)
-        if url is not None:
-            where = publish_run(directory, url)
-            if not quiet:
-                click.echo(f"{directory}: also at {where}", err=True)
     return summaries
+
+
+def judge_all(
+    requests: Sequence[Request],
+    directories: Sequence[Path],
+    *,
+    cluster: Cluster | None = None,
+    quiet: bool = False,
+) -> bool:
+    """Have what was sampled judged, where judges are named, and the runs put where they go.
+
+    Returns whether every reply has been heard.
+
+    Raises
+    ------
+    InputError, ModelError, RunError
+        As of :func:`hatscore.judging.run_judging` and
+        :func:`hatscore.sampling.cluster_shard.publish_run`.
+    """
+    complete = True
+    try:
+        for request, directory in zip(requests, directories, strict=True):
+            if request.judges:
+                complete &= _ask_judges(request, directory, quiet=quiet)
+    finally:
+        if cluster is not None and cluster.shelf_url is not None:
+            _publish(directories, cluster.shelf_url, quiet=quiet)
+    return complete
+
+
+def _publish(directories: Sequence[Path], url: str, *, quiet: bool) -> None:
+    from hatscore.sampling.cluster_shard import publish_run
+
+    for directory in directories:
+        where = publish_run(directory, url)
+        if not quiet:
+            click.echo(f"{directory}: also at {where}", err=True)
+
+
+def _ask_judges(request: Request, directory: Path, *, quiet: bool) -> bool:
+    from hatscore.cli.judge import judge_into
+
+    return judge_into(
+        directory,
+        request.judges,
+        base_url=request.judge_url or request.base_url,
+        quiet=quiet,
+        mode=request.progress,
+        timeout_s=request.timeout_s,
+        tries=request.tries,
+    )
+
+
+def _judge(prepared: _Prepared, directory: Path, *, quiet: bool) -> Callable[[], bool] | None:
+    """Return what has the replies judged between stages; None where no plan goes by judges."""
+    request = prepared.request
+    planned = {b.name for b in prepared.config.benchmarks if b.plan.kind != "paper"}
+    needed = any(t.benchmark in planned and t.item.gold.kind == "judge" for t in prepared.tasks)
+    if not needed or not request.judges:
+        return None
+    return partial(_ask_judges, request, directory, quiet=quiet)
 
 
 def sample_into(request: Request, directory: Path, *, quiet: bool = False) -> Summary:
@@ -201,22 +209,26 @@ def sample_into(request: Request, directory: Path, *, quiet: bool = False) -> Su
     """
     prepared = _prepare(request, stored_plans(directory))
     clients = chain([prepared.client], iter(_maker(request), None))  # each start closes its own
-    with (
-        Run.create_or_resume(directory, prepared.config) as run,
-        show_progress(request.model, quiet=quiet, mode=request.progress) as progress,
-    ):
-        start = partial(
-            run_sampling,
-            run,
-            concurrency=prepared.concurrency,
-            progress=progress,
-            budget=request.budget,
-            mixed_models=request.mixed_models,
-            on_stop=_say_stopping,
-        )
-        summary = sample_planned(
-            run, prepared.tasks, lambda tasks: start(tasks=tasks, client=next(clients))
-        )
+    judge = _judge(prepared, directory, quiet=quiet)
+    show = partial(show_progress, request.model, quiet=quiet, mode=request.progress)
+    with Run.create_or_resume(directory, prepared.config) as run, ExitStack() as shown:
+        # judges show a bar of their own between the stages
+        whole = None if judge else shown.enter_context(show())
+
+        def start(tasks: Sequence[Task]) -> Summary:
+            with show() if judge else nullcontext(whole) as progress:
+                return run_sampling(
+                    run,
+                    tasks,
+                    next(clients),
+                    concurrency=prepared.concurrency,
+                    progress=progress,
+                    budget=request.budget,
+                    mixed_models=request.mixed_models,
+                    on_stop=_say_stopping,
+                )
+
+        summary = sample_planned(run, prepared.tasks, start, judge=judge)
     _tell(summary, directory, quiet=quiet)
     return summary
 
@@ -225,6 +237,8 @@ def _prepare(request: Request, stored: Mapping[str, SamplingPlan] | None = None)
     """Return what `request` means, with warnings about it on stderr."""
     request = as_known(request)
     loaded = _load_all(request, stored or {})
+    if request.judges:
+        _check_judges(request, loaded)
     client = _maker(request)()
     config = RunConfig(
         model=request.model,
@@ -240,6 +254,16 @@ def _prepare(request: Request, stored: Mapping[str, SamplingPlan] | None = None)
         click.echo(f"Warning: {warning}", err=True)
     tasks = [task for part in loaded for task in _tasks(part, request, client.mode)]
     return _Prepared(request, client, config, tasks)
+
+
+def _check_judges(request: Request, loaded: Sequence[_Loaded]) -> None:
+    """Refuse, before anything is paid for, judges that cannot be asked or have nothing to do."""
+    from hatscore.judging import make_judges
+
+    if all(item.gold.kind != "judge" for _, _, items in loaded for item in items):
+        names = ", ".join(request.benchmarks)
+        raise InputError(f"--judge: no item of {names} is graded by a judge; leave it out")
+    make_judges(request.judges, base_url=request.judge_url or request.base_url)
 
 
 def load_tasks(request: Request, mode: Mode) -> list[tuple[BenchmarkPlan, list[Task]]]:
@@ -300,57 +324,6 @@ def _tell(summary: Summary, directory: Path, *, quiet: bool) -> None:
         click.echo(f"Warning: {warning}", err=True)
 
 
-def reasoning_fields(model: str, effort: str | None, tokens: int | None) -> dict[str, Any]:
-    """Return the reasoning settings as fields of the request.
-
-    Raises
-    ------
-    InputError
-        A budget for a model that is not reached through a provider: servers have no common
-        field for it.
-    """
-    if tokens is not None and model.partition("/")[0] not in PROVIDERS:
-        raise InputError(
-            f"--reasoning-tokens is for providers like anthropic/NAME; for {model!r} use "
-            "--extra with the field that its server knows"
-        )
-    given = {"reasoning_effort": effort, "reasoning_tokens": tokens}
-    return {name: value for name, value in given.items() if value is not None}
-
-
-def default_directory(model: str, benchmarks: Sequence[str], options: Mapping[str, str]) -> Path:
-    """Return ``runs/`` and a name made of the model, the benchmarks and their options."""
-    named = {k: Path(v).name if k == "data" else v for k, v in sorted(options.items())}
-    parts = [model, *benchmarks, *(f"{k}-{v}" for k, v in named.items())]
-    slug = "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part).strip("-.") for part in parts)
-    return Path("runs") / slug
-
-
-def parse_pairs(pairs: Sequence[str], *, what: str, as_json: bool = False) -> dict[str, Any]:
-    """Return ``NAME=VALUE`` texts as a mapping.
-
-    Raises
-    ------
-    InputError
-        A text without ``=``, or a value that is no JSON where JSON is asked for.
-    """
-    found: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise InputError(f"{what} {pair!r}: expected NAME=VALUE")
-        if as_json:
-            try:
-                found[name] = json.loads(value)
-            except ValueError as error:
-                raise InputError(
-                    f'{what} {pair!r}: the value must be JSON (text in "quotes"): {error}'
-                ) from error
-        else:
-            found[name] = value
-    return found
-
-
 def _check_options(benchmarks: Sequence[Benchmark], options: Mapping[str, str]) -> None:
     known = {name for benchmark in benchmarks for name in benchmark.options}
     for name in options:
@@ -374,11 +347,12 @@ def _load(
         options=options,
     )
     spread, note = choose_plan(
-        request.plan or stored.get(benchmark.name),
+        request.plan,
         items,
         benchmark=benchmark.name,
         repeats=request.repeats,
-        default=DEFAULT_PLAN,
+        stored=stored.get(benchmark.name),
+        judged=bool(request.judges),
     )
     if note:
         click.echo(f"Note: {note}", err=True)

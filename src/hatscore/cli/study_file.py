@@ -7,10 +7,11 @@ import tomllib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hatscore.cli.planned import DEFAULT_PLAN, choose_plan
-from hatscore.cli.running import Request, default_directory, load_tasks
+from hatscore.cli.request import Request, default_directory
+from hatscore.cli.running import load_tasks
 from hatscore.cli.study_cost import cost_of, expected, price_of
 from hatscore.errors import HatscoreError, InputError, UnknownNameError
+from hatscore.planning import choose_plan
 from hatscore.readers.hatscore_run import sniff
 from hatscore.sampling import SamplingParams
 from hatscore.sampling.budget import Usage
@@ -205,7 +206,7 @@ def _plan_of(request: Request, tasks: list[Task]) -> SamplingPlan:
         [task.item for task in tasks],
         benchmark=request.benchmarks[0],
         repeats=request.repeats,
-        default=DEFAULT_PLAN,
+        judged=bool(request.judges),
     )
     return plan
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hatscore.judging.engine import JudgeSummary, judge_replies, run_judging
+from hatscore.judging.engine import JudgeSummary, judge_replies, make_judges, run_judging
 from hatscore.judging.labels import read_labels
 from hatscore.judging.prompt import JUDGE_VERSION, judge_prompt
 from hatscore.judging.statuses import Judged, majority, read_verdicts, verdict_statuses
@@ -19,6 +19,7 @@ __all__ = [
     "judge_prompt",
     "judge_replies",
     "majority",
+    "make_judges",
     "read_labels",
     "read_verdicts",
     "run_judging",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from hatscore.benchmarks.base import Item
@@ -31,8 +32,9 @@ if TYPE_CHECKING:
     from hatscore.judging.subjects import Subject
     from hatscore.sampling.client import Client, Completion
     from hatscore.sampling.engine import Progress
+    from hatscore.sampling.start import NamedClient
 
-__all__ = ["JUDGE_LOCK_NAME", "JudgeSummary", "judge_replies", "run_judging"]
+__all__ = ["JUDGE_LOCK_NAME", "JudgeSummary", "judge_replies", "make_judges", "run_judging"]
 
 JUDGE_LOCK_NAME = "judge.lock"
 
@@ -265,6 +267,8 @@ def run_judging(
     concurrency: int = 8,
     again: bool = False,
     progress: Callable[[str, Progress], None] | None = None,
+    timeout_s: float = 600.0,
+    tries: int = 8,
 ) -> list[JudgeSummary]:
     """Let each of `judges` say what it has not yet said about the replies in `directory`.
 
@@ -284,6 +288,8 @@ def run_judging(
         Forget what these judges have said, first.
     progress
         Called with the judge's name and how far it is.
+    timeout_s, tries
+        As of :func:`hatscore.sampling.start.make_client`.
 
     Raises
     ------
@@ -294,11 +300,7 @@ def run_judging(
     ModelError, RunError
         As :func:`judge_replies`; RunError too when another process judges this run.
     """
-    if not judges or len(set(judges)) != len(judges):
-        raise InputError(
-            f"judges must be named once each and at least one; got {', '.join(judges) or 'none'}"
-        )
-    clients = [make_client(judge, base_url=base_url, mode="chat") for judge in judges]
+    clients = make_judges(judges, base_url=base_url, timeout_s=timeout_s, tries=tries)
 
     async def main() -> list[JudgeSummary]:
         try:
@@ -326,6 +328,29 @@ def run_judging(
                 await client.close()
 
     return run_to_end(main, instead="await hatscore.judging.judge_replies(run, store, ...)")
+
+
+def make_judges(
+    judges: Sequence[str],
+    *,
+    base_url: str | None = None,
+    timeout_s: float = 600.0,
+    tries: int = 8,
+) -> list[NamedClient]:
+    """Return the clients of a panel; none is started or asked yet.
+
+    Raises
+    ------
+    InputError
+        No judge, one named twice, or one that :func:`hatscore.sampling.start.make_client`
+        does not take.
+    """
+    if not judges or len(set(judges)) != len(judges):
+        raise InputError(
+            f"judges must be named once each and at least one; got {', '.join(judges) or 'none'}"
+        )
+    make = partial(make_client, base_url=base_url, mode="chat", timeout_s=timeout_s, tries=tries)
+    return [make(judge) for judge in judges]
 
 
 def _named(

@@ -17,7 +17,7 @@ import signal
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +65,10 @@ class Job:
         was set aside because of that.
     budget
         Limits of the run, all starts and workers together, and prices.
+    then
+        Called when all that `tasks` asks for has been asked, with how far the run is; returns
+        the tasks of the next stage, those of this one included, or None at the end. Not called
+        after a stage that was stopped by a limit.
     """
 
     run: Run
@@ -73,15 +77,18 @@ class Job:
     concurrency: int = 8
     mixed_models: bool = False
     budget: Budget = field(default_factory=Budget)
+    then: Callable[[Summary], Sequence[Task] | None] | None = None
 
 
 @dataclass(slots=True)
 class _State:
-    """Counters of one job."""
+    """Counters of one job, and what it asks for in this stage."""
 
+    tasks: Sequence[Task]
     total: int
     already: int
     ledger: Ledger
+    over: bool = False
     merged: Merged = field(default_factory=Merged)
     requests: int = 0
     warnings: dict[str, None] = field(default_factory=dict)  # each once, in order
@@ -161,19 +168,24 @@ class _Driver:
             _take_from_aside(job)
             self._take_from_shelf(job, folder)
         self.states = [_state(job) for job in jobs]
+        self.workers = 1
+        self._cut = 0
 
     def run(self) -> None:
         self._report()
-        missing = sum(state.total - state.already for state in self.states)
-        if not missing:
-            return
-        if not any(self._may_ask(index) for index in range(len(self.jobs))):
+        asking = [self._missing(index) for index in range(len(self.jobs))]
+        if not any(asking):
             return
         with connected(self.cluster) as ray:
             room = room_for(ray, self.cluster)
-            most = min(room, max(self.concurrencies))
-            slices = self._slices(most)
-            pool = Pool(ray, self.cluster, self, min(most, len(slices)))
+            self.workers = min(room, max(self.concurrencies))
+            slices: deque[Slice] = deque()
+            for index, tasks in enumerate(asking):
+                slices += self._slices(index, tasks)
+            # a later stage may have more to ask for than the first one
+            staged = any(not state.over for state in self.states)
+            size = self.workers if staged else min(self.workers, len(slices))
+            pool = Pool(ray, self.cluster, self, size)
             try:
                 pool.work(slices)
             except BaseException:
@@ -185,37 +197,32 @@ class _Driver:
                 pool.end()
 
     def summaries(self) -> list[Summary]:
-        found = []
-        for job, state in zip(self.jobs, self.states, strict=True):
-            merged = state.merged
-            models = job.run.store.models()
-            said = warn_after(job.run.store, job.run.config.params)
-            used = job.run.store.usage()
-            cost = job.budget.cost(used.input_tokens, used.output_tokens)
-            warnings = [
-                *state.warnings,
-                *said,
-                *several_names(models),
-                *estimated(used, cost),
-            ]
-            summary = Summary(
-                total=state.total,
-                already=state.already,
-                new=merged.new,
-                errors=merged.errors,
-                requests=state.requests,
-                wall_s=time.monotonic() - self.start,
-                input_tokens=merged.input_tokens,
-                output_tokens=merged.output_tokens,
-                reasoning_tokens=merged.reasoning_tokens,
-                models=models,
-                warnings=tuple(dict.fromkeys(warnings)),
-                last_error=merged.last_error,
-                cost=cost,
-                stopped=state.ledger.reached,
-            )
-            found.append(summary)
-        return found
+        return [self._summary(index) for index in range(len(self.jobs))]
+
+    def _summary(self, index: int) -> Summary:
+        job, state = self.jobs[index], self.states[index]
+        merged = state.merged
+        models = job.run.store.models()
+        said = warn_after(job.run.store, job.run.config.params)
+        used = job.run.store.usage()
+        cost = job.budget.cost(used.input_tokens, used.output_tokens)
+        warnings = [*state.warnings, *said, *several_names(models), *estimated(used, cost)]
+        return Summary(
+            total=state.total,
+            already=state.already,
+            new=merged.new,
+            errors=merged.errors,
+            requests=state.requests,
+            wall_s=time.monotonic() - self.start,
+            input_tokens=merged.input_tokens,
+            output_tokens=merged.output_tokens,
+            reasoning_tokens=merged.reasoning_tokens,
+            models=models,
+            warnings=tuple(dict.fromkeys(warnings)),
+            last_error=merged.last_error,
+            cost=cost,
+            stopped=state.ledger.reached,
+        )
 
     def has_room(self, job: int) -> bool:
         ledger = self.states[job].ledger
@@ -277,29 +284,51 @@ class _Driver:
         held = job.run.store.good_repeats()
         return all(_is_whole(task, held) for task in piece.tasks)
 
-    def _may_ask(self, index: int) -> bool:
-        state = self.states[index]
-        return state.already < state.total and self.has_room(index)
+    def more(self, job: int) -> Sequence[Slice]:
+        """Return the slices of the run's next stage: this one is over."""
+        return self._slices(job, self._missing(job, over=True))
+
+    def _missing(self, index: int, *, over: bool = False) -> list[Task]:
+        """Return what the run lacks in this stage, else in the next that lacks anything.
+
+        Nothing where its limits let nothing be asked for.
+        """
+        job, state = self.jobs[index], self.states[index]
+        while True:
+            held = job.run.store.good_repeats()
+            missing = [] if over else [task for task in state.tasks if not _is_whole(task, held)]
+            if missing:
+                return missing if self.has_room(index) else []
+            tasks = None if job.then is None or state.over else job.then(self._summary(index))
+            if tasks is None:
+                state.over = True
+                return []
+            over = False
+            state.tasks = tasks
+            job.run.store.put_items(tasks)
+            state.total, has = _so_far(tasks, job.run.store.good_repeats())
+            state.already = has - state.merged.new
+            # what failed before is asked for again now
+            state.merged = replace(state.merged, errors=0, last_error=None)
+            self._report()
 
     def _settle(self, piece: Slice, *, reached: bool = False) -> None:
         """Count what the run has used, and take back what was promised for a slice."""
         used = self.jobs[piece.job].run.store.usage()
         self.states[piece.job].ledger.settle(piece.name, used, stopped=reached)
 
-    def _slices(self, workers: int) -> deque[Slice]:
+    def _slices(self, index: int, missing: Sequence[Task]) -> list[Slice]:
         """Cut what is missing into slices; neighbours stay together."""
-        slices: deque[Slice] = deque()
-        for index, job in enumerate(self.jobs):
-            held = job.run.store.good_repeats()
-            missing = [task for task in job.tasks if not _is_whole(task, held)]
-            most = self.cluster.slice_tasks or max(
-                1, min(LARGEST_SLICE, len(missing) // (workers * _SLICES_PER_WORKER))
-            )
-            for _, group in groupby(missing, key=lambda task: (task.benchmark, task.item.language)):
-                tasks = list(group)
-                for first in range(0, len(tasks), most):
-                    name = f"{self.folders[index]}/{len(slices):06}.sqlite"
-                    slices.append(Slice(index, name, tasks[first : first + most]))
+        slices: list[Slice] = []
+        most = self.cluster.slice_tasks or max(
+            1, min(LARGEST_SLICE, len(missing) // (self.workers * _SLICES_PER_WORKER))
+        )
+        for _, group in groupby(missing, key=lambda task: (task.benchmark, task.item.language)):
+            tasks = list(group)
+            for first in range(0, len(tasks), most):
+                name = f"{self.folders[index]}/{self._cut:06}.sqlite"
+                slices.append(Slice(index, name, tasks[first : first + most]))
+                self._cut += 1
         return slices
 
     def _take_from_shelf(self, job: Job, folder: str) -> None:
@@ -371,12 +400,15 @@ def _take_from_aside(job: Job) -> None:
 
 
 def _state(job: Job) -> _State:
-    held = job.run.store.good_repeats()
-    total = sum(task.repeats for task in job.tasks)
-    already = sum(
-        sum(repeat < task.repeats for repeat in held.get(task.cell, ())) for task in job.tasks
-    )
-    return _State(total, already, Ledger(job.budget, job.run.store.usage()))
+    total, already = _so_far(job.tasks, job.run.store.good_repeats())
+    ledger = Ledger(job.budget, job.run.store.usage())
+    return _State(job.tasks, total, already, ledger, over=job.then is None)
+
+
+def _so_far(tasks: Sequence[Task], held: Any) -> tuple[int, int]:
+    """Return how many replies are asked for, and how many of them are there."""
+    has = (sum(repeat < task.repeats for repeat in held.get(task.cell, ())) for task in tasks)
+    return sum(task.repeats for task in tasks), sum(has)
 
 
 def _lacks(task: Task, held: Any) -> int:

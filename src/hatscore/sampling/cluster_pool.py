@@ -114,6 +114,10 @@ class Desk(Protocol):
         """Keep what a lost worker has left elsewhere; tell whether nothing is left to ask."""
         ...
 
+    def more(self, job: int) -> Sequence[Slice]:
+        """Return what is to be asked of a run of which nothing is left to ask."""
+        ...
+
 
 class Pool:
     """The workers, and which slice each has.
@@ -165,6 +169,9 @@ class Pool:
                 else:
                     if self.desk.take(piece, result):
                         slices.appendleft(piece)
+                under_way = [*slices, *(other for _, other in self.busy.values())]
+                if all(other.job != piece.job for other in under_way):
+                    slices.extend(self.desk.more(piece.job))
 
     def stop(self) -> None:
         """Ask all workers to stop, and take what they have."""

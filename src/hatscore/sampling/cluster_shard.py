@@ -39,7 +39,14 @@ __all__ = [
 ASIDE_NAME = "set-aside"
 _RECORDED = ("base_url", "version", "created_at")
 # The replies last: then it is whole.
-_PUBLISHED = ("run.json", "provider.json", "servers.json", "responses.sqlite")
+_PUBLISHED = (
+    "run.json",
+    "provider.json",
+    "servers.json",
+    "plan.json",
+    "verdicts.sqlite",
+    "responses.sqlite",
+)
 
 
 class Shard:

@@ -13,12 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from hatscore.errors import InputError, InsufficientData
-from hatscore.grading import grade
-from hatscore.sampling.config import RunConfig
-from hatscore.sampling.plan import KEEP, SamplingPlan, decide, draw, fold_of
+from hatscore.errors import InsufficientData
+from hatscore.planning.counted import SOURCE, Counted
+from hatscore.sampling.plan import decide, draw, fold_of
 from hatscore.sampling.plan_state import BenchmarkState, PlanState
-from hatscore.sampling.run import CONFIG_NAME
 from hatscore.stats import hat_scores
 from hatscore.stats.allocation import learn
 from hatscore.stats.levels import (
@@ -29,22 +27,17 @@ from hatscore.stats.levels import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Generator, Sequence
 
     from numpy.typing import NDArray
 
-    from hatscore.benchmarks.base import Item
     from hatscore.sampling import BenchmarkPlan, Run, Summary, Task
     from hatscore.stats.allocation import Learned
 
     Sampler = Callable[[Sequence[Task]], Summary]
-    Counts = dict[str, tuple[int, int]]
     Floats = NDArray[np.float64]
 
-__all__ = ["DEFAULT_PLAN", "RATIO", "choose_plan", "sample_planned", "stored_plans"]
-
-DEFAULT_PLAN = SamplingPlan("efficient", KEEP)
+__all__ = ["HIGHEST", "RATIO", "rounds", "sample_planned", "staged"]
 
 RATIO = 1.2535
 """Mean expected width of intervals under ``efficient`` over that of the full plan.
@@ -54,70 +47,17 @@ The widths that come out are 0.3 to 0.7 % below those expected: at most 1.25 tim
 HIGHEST = 20.0
 """Level, in replies of the full plan, at which every solved item has them all."""
 _STEP = 1.25  # an interval that is still too wide calls for a level so much higher at least
-_FEWEST_REPEATS = 4  # with fewer source replies there is nothing to save
-_FEWEST_ITEMS = 30  # with fewer items nothing can be learned from a part of them
 _PAIR = 2
-_SOURCE = ""  # no language has this name
 _WIDEST = 1e9  # an unbounded interval, as JSON can say it
-_COUNTED = frozenset({"correct", "wrong", "unparsed", "empty", "truncated", "refused"})
 
 
-def choose_plan(
-    asked: SamplingPlan | None,
-    items: Sequence[Item],
-    *,
-    benchmark: str,
-    repeats: int,
-    default: SamplingPlan,
-) -> tuple[SamplingPlan, str]:
-    """Return the plan of one benchmark, and why it is not the one wished for, or "".
+def rounds(
+    run: Run, tasks: Sequence[Task], *, judge: Callable[[], object] | None = None
+) -> Generator[list[Task], Summary, None]:
+    """Yield what is to be sampled, stage by stage; send the summary of each back.
 
-    Parameters
-    ----------
-    asked
-        The user's plan; None takes `default` where it is possible, and the paper's elsewhere.
-    items
-        What is to be sampled.
-    benchmark, repeats
-        For the messages; replies per item of the full plan.
-    default
-        The plan wished for by default.
-
-    Raises
-    ------
-    InputError
-        A plan that the benchmark or the number of repeats does not allow was asked for.
-    """
-    plan = asked or default
-    if plan.kind == "paper":
-        return plan, ""
-    if any(item.gold.kind == "judge" for item in items):
-        why = (
-            f"{benchmark}: its answers are judged after the sampling, so nobody knows yet which "
-            "items the source solves"
-        )
-    elif repeats < _FEWEST_REPEATS:
-        why = f"{benchmark}: with fewer than {_FEWEST_REPEATS} repeats there is nothing to plan"
-    elif asked is None and len({item.id for item in items}) < _FEWEST_ITEMS:
-        why = f"{benchmark}: fewer than {_FEWEST_ITEMS} items teach too little to plan by"
-    else:
-        return plan, ""
-    if asked is not None:
-        raise InputError(f"{why}; use --plan paper")
-    return SamplingPlan(), f"{why}; sampled by the full plan"
-
-
-def stored_plans(directory: Path) -> dict[str, SamplingPlan]:
-    """Return the plan of every benchmark of the run in `directory`; none where there is no run."""
-    try:
-        config = RunConfig.from_json((directory / CONFIG_NAME).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, InputError):
-        return {}  # what is wrong with a run is said when it is opened
-    return {benchmark.name: benchmark.plan for benchmark in config.benchmarks}
-
-
-def sample_planned(run: Run, tasks: Sequence[Task], sample: Sampler) -> Summary:
-    """Sample what `run` lacks of `tasks`, stage by stage.
+    Every list holds all that is decided so far. A stage that was stopped, by a budget say, is
+    the last one; the same call goes on later.
 
     Parameters
     ----------
@@ -125,6 +65,74 @@ def sample_planned(run: Run, tasks: Sequence[Task], sample: Sampler) -> Summary:
         Open for sampling; its configuration names the plan of every benchmark.
     tasks
         All cells of the full plan, source rows first.
+    judge
+        Has the stored replies judged that were not yet; called after every stage where a planned
+        benchmark is graded by judges.
+
+    Raises
+    ------
+    InputError
+        A plan goes by what a judge says, and there is none.
+    RunError, ModelError
+        What was decided cannot be read or written; or as of `judge`.
+
+    Examples
+    --------
+    >>> going = rounds(run, tasks)                              # doctest: +SKIP
+    >>> asked = next(going)
+    >>> while asked is not None:
+    ...     summary = run_sampling(run, asked, client)
+    ...     asked = going.send(summary)   # StopIteration at the end
+    """
+    plans = [b for b in run.config.benchmarks if b.plan.kind != "paper"]
+    if not plans:
+        yield list(tasks)
+        return
+    stages = _Stages(run, tasks, judge)
+    summary = yield stages.wanted()
+    for step in (stages.decide, stages.begin, stages.set_levels):
+        if summary.stopped is None and max([step(plan) for plan in plans]):
+            summary = yield stages.wanted()
+    while summary.stopped is None and max([stages.raise_levels(plan) for plan in plans]):
+        summary = yield stages.wanted()
+    if summary.complete:
+        for plan in plans:
+            stages.conclude(plan)
+
+
+def staged(
+    run: Run, tasks: Sequence[Task], *, judge: Callable[[], object] | None = None
+) -> tuple[list[Task], Callable[[Summary], list[Task] | None] | None]:
+    """Return the first stage, and what to call after every stage for the next.
+
+    The second is None where the plan has one stage only; called, it returns None at the end.
+    Parameters and errors are those of :func:`rounds`.
+    """
+    going = rounds(run, tasks, judge=judge)
+    first = next(going)
+
+    def then(summary: Summary) -> list[Task] | None:
+        try:
+            return going.send(summary)
+        except StopIteration:
+            return None
+
+    return first, then if any(b.plan.kind != "paper" for b in run.config.benchmarks) else None
+
+
+def sample_planned(
+    run: Run,
+    tasks: Sequence[Task],
+    sample: Sampler,
+    *,
+    judge: Callable[[], object] | None = None,
+) -> Summary:
+    """Sample what `run` lacks of `tasks`, stage by stage.
+
+    Parameters
+    ----------
+    run, tasks, judge
+        As of :func:`rounds`.
     sample
         Samples the tasks that it is given and returns when all were asked for.
 
@@ -135,23 +143,14 @@ def sample_planned(run: Run, tasks: Sequence[Task], sample: Sampler) -> Summary:
 
     Raises
     ------
-    RunError, ModelError
-        As of `sample`; the same call goes on later.
+    InputError, RunError, ModelError
+        As of :func:`rounds` and `sample`; the same call goes on later.
     """
-    plans = [b for b in run.config.benchmarks if b.plan.kind != "paper"]
-    if not plans:
-        return sample(tasks)
-    stages = _Stages(run, tasks, sample)
-    stages.go()
-    for step in (stages.decide, stages.begin, stages.set_levels):
-        if not stages.stopped and max([step(plan) for plan in plans]):
-            stages.go()
-    while not stages.stopped and max([stages.raise_levels(plan) for plan in plans]):
-        stages.go()
-    if stages.summary().complete:
-        for plan in plans:
-            stages.conclude(plan)
-    return stages.summary()
+    asked, then = staged(run, tasks, judge=judge)
+    summaries = [sample(asked)]
+    while then is not None and (more := then(summaries[-1])) is not None:
+        summaries.append(sample(more))
+    return _together(summaries)
 
 
 class _Table(NamedTuple):
@@ -166,31 +165,23 @@ class _Table(NamedTuple):
 class _Stages:
     """What is known of a run between its stages."""
 
-    def __init__(self, run: Run, tasks: Sequence[Task], sample: Sampler) -> None:
+    def __init__(self, run: Run, tasks: Sequence[Task], judge: Callable[[], object] | None) -> None:
         self._run = run
         self._tasks = tasks
-        self._sample = sample
         self._state = PlanState.read(run.directory)
         self._state.require_continuing()
-        self._summaries: list[Summary] = []
-        self._graded: dict[str, dict[str, Counts]] = {}
         self._planned = {b.name for b in run.config.benchmarks if b.plan.kind != "paper"}
+        judged = {t.benchmark for t in tasks if t.item.gold.kind == "judge"} & self._planned
+        done = {name for name, state in self._state.benchmarks.items() if state.stage == "done"}
+        self._counted = Counted(run, judged, judged - done, judge)
         self._targets: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for task in tasks:
             if not _is_source(task):
                 self._targets[task.benchmark][task.item.id].append(task.item.language)
 
-    @property
-    def stopped(self) -> bool:
-        """Whether the last stage ended before everything was asked for."""
-        return self._summaries[-1].stopped is not None
-
-    def go(self) -> None:
-        """Sample every cell that is decided, and the sources."""
-        self._graded.clear()
-        self._summaries.append(self._sample(self._wanted()))
-
-    def _wanted(self) -> list[Task]:
+    def wanted(self) -> list[Task]:
+        """Return every cell that is decided, and the sources."""
+        self._counted.forget()
         found = []
         for task in self._tasks:
             if task.benchmark not in self._planned or _is_source(task):
@@ -211,7 +202,7 @@ class _Stages:
         targets = self._targets[plan.name]
         counts = {
             item: (k, n)
-            for item, (k, n) in self._counts(plan.name, _SOURCE).items()
+            for item, (k, n) in self._counted.counts(plan.name, SOURCE).items()
             if item not in state.decisions and n >= _PAIR and item in targets
         }
         if not counts:
@@ -381,13 +372,13 @@ class _Stages:
     def _table(self, benchmark: str) -> _Table:
         """Return counts and weights of the decided items, by item and language."""
         state = self._state.benchmarks[benchmark]
-        source = self._counts(benchmark, _SOURCE)
+        source = self._counted.counts(benchmark, SOURCE)
         items = [item for item in state.decisions if source.get(item, (0, 0))[1] >= _PAIR]
         languages = sorted(state.replies)
         k = np.zeros((len(items), len(languages)))
         n, weights = np.zeros_like(k), np.ones_like(k)
         for j, language in enumerate(languages):
-            counts = self._counts(benchmark, language)
+            counts = self._counted.counts(benchmark, language)
             for i, item in enumerate(items):
                 if language in state.targets[item]:
                     k[i, j], n[i, j] = counts.get(item, (0, 0))
@@ -397,45 +388,28 @@ class _Stages:
         counted = np.array([source[item] for item in items], dtype=np.float64).reshape(-1, 2)
         return _Table(items, languages, (counted[:, 0], counted[:, 1], k, n), weights)
 
-    def _counts(self, benchmark: str, language: str) -> Counts:
-        """Return correct and counted replies by item, of one target language or of the source."""
-        if benchmark not in self._graded:
-            counts: dict[str, dict[str, list[int]]] = defaultdict(
-                lambda: defaultdict(lambda: [0, 0])
-            )
-            for item, response in self._run.store.rows(benchmark):
-                key = _SOURCE if item.language == item.source_language else item.language
-                status = grade(response.reply, item.gold).status
-                cell = counts[key][item.item]
-                cell[0] += status == "correct"
-                cell[1] += status in _COUNTED
-            self._graded[benchmark] = {
-                key: {item: (k, n) for item, (k, n) in cells.items()}
-                for key, cells in counts.items()
-            }
-        return self._graded[benchmark].get(language, {})
 
-    def summary(self) -> Summary:
-        """Return the summary of all stages."""
-        last = self._summaries[-1]
-        new = sum(s.new for s in self._summaries)
+def _together(summaries: Sequence[Summary]) -> Summary:
+    """Return the summary of all stages."""
+    last = summaries[-1]
+    new = sum(s.new for s in summaries)
 
-        def total(name: str) -> int | None:
-            known = [getattr(s, name) for s in self._summaries if getattr(s, name) is not None]
-            return sum(known) if known else None
+    def total(name: str) -> int | None:
+        known = [getattr(s, name) for s in summaries if getattr(s, name) is not None]
+        return sum(known) if known else None
 
-        return replace(
-            last,
-            already=last.already + last.new - new,
-            new=new,
-            # a failure of an early stage was asked for again in the later ones
-            errors=last.errors,
-            requests=sum(s.requests for s in self._summaries),
-            wall_s=sum(s.wall_s for s in self._summaries),
-            input_tokens=total("input_tokens"),
-            output_tokens=total("output_tokens"),
-            reasoning_tokens=total("reasoning_tokens"),
-        )
+    return replace(
+        last,
+        already=last.already + last.new - new,
+        new=new,
+        # a failure of an early stage was asked for again in the later ones
+        errors=last.errors,
+        requests=sum(s.requests for s in summaries),
+        wall_s=sum(s.wall_s for s in summaries),
+        input_tokens=total("input_tokens"),
+        output_tokens=total("output_tokens"),
+        reasoning_tokens=total("reasoning_tokens"),
+    )
 
 
 def _languages(state: BenchmarkState) -> list[str]:

@@ -1,0 +1,197 @@
+"""Stages of a plan where judges grade, and on many machines: the same run as on this one alone."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import sqlite3
+from collections import Counter
+from contextlib import closing
+from hashlib import sha256
+from types import SimpleNamespace
+
+import pytest
+
+from hatscore import read
+from hatscore.benchmarks.eclektic_data import LANGUAGES
+from hatscore.cli import main
+from hatscore.sampling.plan_state import PlanState
+from hatscore.scoring import measurements
+
+ITEMS = 90
+SLOPES = {"de": 0.9, "hi": 0.4}
+SOURCE = "en"
+
+
+def run_cli(capsys, *arguments):
+    with pytest.raises(SystemExit) as end:
+        main([str(a) for a in arguments])
+    printed = capsys.readouterr()
+    return end.value.code, printed.out, printed.err
+
+
+def rate_of(name):
+    """Return how often the source knows an item: four in ten of them never, the others evenly."""
+    u = int(sha256(name.encode()).hexdigest()[:8], 16) / 16**8
+    return max(0.0, (u - 0.4) / 0.6)
+
+
+@pytest.fixture
+def data(tmp_path):
+    lines = []
+    for name in range(ITEMS):
+        record = {"q_id": name, "original_lang": SOURCE}
+        for tag in LANGUAGES:
+            record |= {
+                f"{tag}_c": f"Text {name} {tag}",
+                f"{tag}_q": f"Question {name} {tag}?",
+                f"{tag}_a": f"Answer {name} {tag}",
+            }
+        lines.append(json.dumps(record))
+    path = tmp_path / "e.jsonl"
+    path.write_text("\n".join(lines), "utf-8")
+    return path
+
+
+@pytest.fixture
+def world(model_server, data):
+    """Return a model, its judge, and the command that lets one sample and the other judge."""
+
+    def probability(prompt):
+        _, name, language = prompt.rstrip("?").split()
+        return rate_of(name) * SLOPES.get(language, 1.0)
+
+    model = model_server(
+        right=lambda p: f"right: {p}", wrong=lambda p: f"wrong: {p}", probability=probability
+    )
+    judge = model_server(
+        models=("judge",),
+        probability=lambda _: 1.0,
+        right=lambda p: "YES" if "Answer:\nright" in p else "NO",
+    )
+
+    def command(out, *more):
+        return [
+            *("run", "openai-api/test-model", "-b", "eclektic", "--set", f"data={data}"),
+            *("-l", ",".join([SOURCE, *SLOPES]), "--base-url", model.url, "-o", out, "-q", *more),
+        ]
+
+    by_judge = ["--judge", "openai-api/judge", "--judge-url", judge.url]
+    return SimpleNamespace(model=model, judge=judge, command=command, by_judge=by_judge)
+
+
+def replies(directory):
+    """Return text and seed of every good reply by its key."""
+    path = directory / "responses.sqlite"
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as db:
+        query = "SELECT item, language, repeat, text, seed FROM responses WHERE error IS NULL"
+        return {tuple(row[:3]): row[3:] for row in db.execute(query)}
+
+
+def test_judged_answers_are_planned_by_what_the_judge_says(world, tmp_path, capsys):
+    out = tmp_path / "run"
+    code, printed, err = run_cli(capsys, *world.command(out, *world.by_judge))
+    assert code == 0, err
+    assert "plan efficient" in printed
+    assert "Note" not in err
+    got = replies(out)
+    full = (1 + len(SLOPES)) * ITEMS * 10
+    assert sum(language == SOURCE for _, language, _ in got) == ITEMS * 10
+    assert len(got) < 0.7 * full  # two targets share the source
+    state = PlanState.read(out).benchmarks["eclektic"]
+    assert state.stage == "done"
+    assert set(state.widened) == set(SLOPES)
+    # what the judge says of the source decides: its word and the truth are one here
+    truth = {str(i): rate_of(str(i)) for i in range(ITEMS)}
+    assert all(truth[item] > 0 for item, d in state.decisions.items() if d.k > 0)
+    unsolved = [item for item, d in state.decisions.items() if d.k == 0]
+    assert sum(state.decisions[item].weight for item in unsolved) == pytest.approx(len(unsolved))
+    assert 0.3 * ITEMS < len(unsolved) < 0.6 * ITEMS
+    found = {m.language: m.scores for m in measurements(read(out))}
+    mean = sum(truth.values()) / ITEMS
+    for language, slope in SLOPES.items():
+        hat, accuracy = found[language]["hat"], found[language]["target_accuracy"]
+        assert hat.low - 0.05 <= slope <= hat.high + 0.05
+        assert hat.n_items == accuracy.n_items == ITEMS
+        assert accuracy.low - 0.03 <= slope * mean <= accuracy.high + 0.03
+    # every text is judged once, whatever the stage
+    judged = len(world.judge.requests)
+    texts = {(item, language, text) for (item, language, _), (text, _) in got.items()}
+    assert sum("completions" in r.path for r in world.judge.requests) == len(texts)
+    # the same command asks nobody anything
+    before = len(world.model.requests)
+    assert run_cli(capsys, *world.command(out, *world.by_judge))[0] == 0
+    assert not [r for r in world.model.requests[before:] if "completions" in r.path]
+    assert not [r for r in world.judge.requests[judged:] if "completions" in r.path]
+
+
+def test_a_judge_that_falls_silent_loses_nothing(world, tmp_path, fault, capsys):
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    send = ["--send-seed", "--tries", 1]
+    assert run_cli(capsys, *world.command(whole, *send, *world.by_judge))[0] == 0
+    world.judge.always = fault(status=500)
+    code, _, err = run_cli(capsys, *world.command(broken, *send, *world.by_judge))
+    assert code != 0
+    assert "500" in err
+    assert {language for _, language, _ in replies(broken)} == {SOURCE}
+    # without its judge the run cannot go on, and says so before it asks anything
+    asked = len(world.model.requests)
+    code, _, err = run_cli(capsys, *world.command(broken, *send))
+    assert code == 2
+    assert "goes by what a judge says of the source; name the judge with --judge" in err
+    assert len(world.model.requests) == asked
+    world.judge.always = None
+    assert run_cli(capsys, *world.command(broken, *send, *world.by_judge))[0] == 0
+    assert replies(broken) == replies(whole)
+    assert (broken / "plan.json").read_bytes() == (whole / "plan.json").read_bytes()
+
+
+def test_judges_are_looked_at_before_anything_is_paid_for(world, tmp_path, capsys):
+    plain = ["run", "openai-api/test-model", "-b", "wordmath", "-l", "de", "--items", 5, "-q"]
+    plain += ["--base-url", world.model.url, "-o", tmp_path / "w"]
+    for command, said in (
+        (world.command(tmp_path / "a", "--plan", "efficient"), "name the judge with"),
+        (world.command(tmp_path / "a", "--judge", "opnai/x"), "opnai/x"),
+        (world.command(tmp_path / "a", *world.by_judge, *world.by_judge), "once each"),
+        ([*plain, *world.by_judge], "no item of wordmath is graded by a judge"),
+    ):
+        code, _, err = run_cli(capsys, *command)
+        assert code == 2
+        assert said in err
+    assert world.model.requests == []
+    # to be judged later: every cell in full
+    out = tmp_path / "later"
+    code, _, err = run_cli(capsys, *world.command(out, "--items", 30, "--repeats", 4))
+    assert "without --judge nobody knows which items the source solves; sampled by the full" in err
+    assert len(replies(out)) == 3 * 30 * 4
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs the extra cluster")
+def test_workers_sample_what_one_machine_would(world, tmp_path, capsys, monkeypatch):
+    monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+    alone, on_ray = tmp_path / "alone", tmp_path / "ray"
+    send = ["--send-seed", *world.by_judge]
+    assert run_cli(capsys, *world.command(alone, *send))[0] == 0
+    code, printed, err = run_cli(capsys, *world.command(on_ray, *send, "--ray", "--workers", 2))
+    assert code == 0, err
+    assert "plan efficient" in printed
+    assert replies(on_ray) == replies(alone)
+    assert (on_ray / "plan.json").read_bytes() == (alone / "plan.json").read_bytes()
+
+    # stopped by its budget in a late stage, then taken up on another machine
+    shelf = tmp_path / "shelf"
+    spread = [*send, "--ray", "--workers", 2, "--results", shelf.as_uri()]
+    first, then = tmp_path / "one" / "x", tmp_path / "two" / "x"
+    most = ITEMS * 10 + 100
+    code, _, err = run_cli(capsys, *world.command(first, *spread, "--max-replies", most))
+    assert code == 1, err
+    assert len(replies(first)) == most
+    assert PlanState.read(first).benchmarks["eclektic"].stage == "first"
+    assert run_cli(capsys, *world.command(then, *spread))[0] == 0
+    assert replies(then).items() >= replies(first).items()
+    state = PlanState.read(then).benchmarks["eclektic"]
+    assert state.stage == "done"
+    asked = {(i, x): n for x, cells in state.replies.items() for i, n in cells.items() if n}
+    assert Counter((i, x) for i, x, _ in replies(then) if x != SOURCE) == asked
+    assert (shelf / "x" / "plan.json").read_bytes() == (then / "plan.json").read_bytes()
+    assert (shelf / "x" / "verdicts.sqlite").is_file()
