@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-__all__ = ["ErrorRates", "judged_hat_score", "true_rate"]
+__all__ = ["ErrorRates", "judged_hat_score", "ratio_of_sums", "true_rate"]
 
 _PAIR = 2
 _WEAK = 3.0  # standard errors between a judge and one that tells nothing
@@ -242,36 +242,57 @@ def judged_hat_score(
             for sign in (1, -1):
                 labels.append((*label, sign))
                 moves.append((sign * by_a / math.sqrt(2), sign * by_u / math.sqrt(2)))
-    return _estimate(
+    return ratio_of_sums(
         np.vstack([a, np.array([[x] for x, _ in moves]).reshape(-1, 1)]),
         np.vstack([d, np.array([[y] for _, y in moves]).reshape(-1, 1)]),
         labels=_joined(clusters.labels, labels),
         weights=d[:, 0],
+        estimator="judged",
         n_items=int(present.sum()),
         reliability=float(np.divide(total(u.value), total(s.value**2)))
         if total(s.value**2)
         else math.nan,
         confidence=confidence,
         note=_weakness(source, other, confidence),
+        why_missing=_NEVER,
     )
 
 
-def _estimate(
+def ratio_of_sums(
     a: Floats,
     u: Floats,
     *,
     labels: NDArray[np.object_],
     weights: Floats,
+    estimator: str,
     n_items: int,
-    reliability: float,
     confidence: float,
     note: str,
+    why_missing: str,
+    reliability: float = math.nan,
 ) -> Estimate:
+    """Return ``sum(a) / sum(u)`` with Fieller's interval over clusters of items and of doubt.
+
+    Parameters
+    ----------
+    a, u
+        Sums per cluster, shape (clusters, 1); those of error rates add up to nothing.
+    labels
+        One per cluster, shape (clusters,).
+    weights
+        What the clusters of items weigh, for their effective number.
+    estimator, n_items, confidence, reliability
+        As in `Estimate`.
+    note
+        What is to be known of the value, if anything.
+    why_missing
+        Why a denominator that is not positive is so.
+    """
     top, bottom = float(a.sum()), float(u.sum())
     if n_items == 0 or bottom <= 0:
         return Estimate.missing(
-            "no items" if n_items == 0 else _NEVER,
-            estimator="judged",
+            "no items" if n_items == 0 else why_missing,
+            estimator=estimator,
             interval="fieller",
             confidence=confidence,
             n_items=n_items,
@@ -281,13 +302,13 @@ def _estimate(
     influence = (a[:, 0] - value * u[:, 0]) / bottom
     low, high = float(region.low[0]), float(region.high[0])
     open_ended = math.isinf(low) or math.isinf(high)
-    reasons = [note, "unbounded: too few solved source items to bound the score"]
+    reasons = [note, "unbounded: too few solved source items or labels to bound the score"]
     return Estimate(
         value=value,
         low=min(low, value),
         high=max(high, value),
         se=float(np.sqrt((influence**2).sum())),
-        estimator="judged",
+        estimator=estimator,
         interval="fieller",
         confidence=confidence,
         n_items=n_items,
