@@ -7,12 +7,12 @@ import os
 import shutil
 import sys
 from dataclasses import dataclass
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
 from hatscore._version import __version__
+from hatscore.report.columns import columns_text, columns_width, footnote
 from hatscore.report.text import printable
 
 if TYPE_CHECKING:
@@ -35,7 +35,6 @@ SCHEMA_NUMBER = 1
 """Raised whenever a key of the JSON document changes its name or meaning."""
 
 _DEFAULT_WIDTH = 80
-_GAP = "  "
 _SMALLEST_P = 0.001
 _UNBOUNDED = "unbounded:"
 _LEANS = "a normal approximation, though a score behind it is "
@@ -196,25 +195,14 @@ def render_differences(
         f"A - B is paired over shared items; {100 * confidence:.10g}% intervals in brackets",
     ]
     # all tables alike: a page of some in one layout and some in the other is hard to read
-    stacked = any(_width(_side_by_side(block)) > width for block in blocks.values())
+    stacked = any(columns_width(_side_by_side(block)) > width for block in blocks.values())
     for (benchmark, score), block in blocks.items():
         table = _stacked(block) if stacked else _side_by_side(block)
-        lines += ["", f"{printable(benchmark)}: {score}", *_drawn(table)]
+        lines += ["", f"{printable(benchmark)}: {score}", *columns_text(table, right=2)]
     if notes:
         lines.append("")
     for text, number in notes.items():
-        mark = f"({number}) "
-        lines += (
-            wrap(
-                mark + text,
-                width,
-                subsequent_indent=" " * len(mark),
-                break_long_words=False,
-                break_on_hyphens=False,
-            )
-            if fold
-            else [mark + text]
-        )
+        lines += footnote(f"({number})", text, width if fold else None)
     return "\n".join(lines)
 
 
@@ -322,26 +310,6 @@ def _stacked(block: Sequence[_Line]) -> list[list[str]]:
         table.append([line.language, *marked, line.p, line.items])
         table.append(["", *(ends for _, ends, _ in line.scores), "", ""])
     return table
-
-
-def _widths(table: Sequence[Sequence[str]]) -> list[int]:
-    return [max(map(len, column)) for column in zip(*table, strict=True)]
-
-
-def _width(table: Sequence[Sequence[str]]) -> int:
-    widths = _widths(table)
-    return sum(widths) + len(_GAP) * (len(widths) - 1)
-
-
-def _drawn(table: Sequence[Sequence[str]]) -> list[str]:
-    widths = _widths(table)
-    return [
-        _GAP.join(
-            f"{cell:>{wide}}" if j >= len(widths) - 2 else f"{cell:<{wide}}"
-            for j, (cell, wide) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in table
-    ]
 
 
 def _number(value: float, *, sign: bool = False) -> str:
