@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from hatscore.cli import EXIT_INCOMPLETE
+from hatscore.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from hatscore.cli.progress import ProgressMode
     from hatscore.grading.agreement import Proportion
-    from hatscore.judging import JudgeSummary
+    from hatscore.judging import JudgeSummary, ReplyKey
 
 __all__ = ["command", "judge_into"]
 
@@ -39,7 +40,20 @@ _MORE_THAN_ONE = 2
     "--labels",
     type=click.Path(path_type=Path),
     help="CSV with columns benchmark, item, language, repeat, label (yes or no): prints how often "
-    "each judge is right.",
+    "each judge is right. `hatscore score RUN --labels` corrects the scores by them.",
+)
+@click.option(
+    "--draw-labels",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write replies drawn at random as a CSV for people to label, and do nothing else.",
+)
+@click.option(
+    "--per-language",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    help="With --draw-labels: how many replies of each language.",
 )
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 def command(
@@ -50,6 +64,8 @@ def command(
     concurrency: int,
     again: bool,
     labels: Path | None,
+    draw_labels: Path | None,
+    per_language: int,
     quiet: bool,
 ) -> int:
     """Judge the stored replies of RUN, then print how far its judges agree.
@@ -58,7 +74,15 @@ def command(
     command goes on where it stopped, and another judge adds its verdicts to those that are
     there. Without --judge nothing is asked. `hatscore score RUN` then counts what more than half
     of the judges say.
+
+    How good is a judge? --draw-labels FILE writes replies for you to label, --labels FILE then
+    prints how often each judge agrees with you, in each language.
     """
+    if draw_labels is not None:
+        if judges or labels:
+            raise InputError("--draw-labels goes without --judge and --labels: draw, then ask")
+        _draw(runs, draw_labels, per_language)
+        return 0
     complete = True
     for run in runs:
         if judges:
@@ -67,6 +91,23 @@ def command(
             )
         _show(run, labels)
     return 0 if complete else EXIT_INCOMPLETE
+
+
+def _draw(runs: tuple[Path, ...], file: Path, per_language: int) -> None:
+    from hatscore.judging.labels import draw_labels
+
+    if len(runs) != 1:
+        raise InputError(
+            f"--draw-labels takes one run, since labels are of its replies; got {len(runs)}"
+        )
+    drawn = draw_labels(runs[0], file, per_language=per_language)
+    shown = ", ".join(f"{language} {n}" for language, n in drawn.items())
+    click.echo(f"{file}: {sum(drawn.values())} replies to label ({shown})")
+    click.echo(
+        "Write yes or no into the column label, from the top of each language; then "
+        f"`hatscore score {runs[0]} --labels {file}`",
+        err=True,
+    )
 
 
 def judge_into(
@@ -118,7 +159,7 @@ def _said(summary: JudgeSummary) -> str:
 
 
 def _show(run: Path, labels: Path | None) -> None:
-    from hatscore.grading.agreement import agreement, judge_accuracy
+    from hatscore.grading.agreement import agreement
     from hatscore.judging import read_labels, read_verdicts
 
     judged = read_verdicts(run)
@@ -136,15 +177,28 @@ def _show(run: Path, labels: Path | None) -> None:
     if labels is not None:
         known = read_labels(labels)
         for judge, votes in judged.votes.items():
-            right = judge_accuracy(judge, votes, known)
-            click.echo(
-                f"  {judge} against {len(known)} labels: sensitivity "
-                f"{_interval(right.sensitivity)}, specificity {_interval(right.specificity)}; "
-                f"{right.unreadable} without a verdict, {right.unknown} not in this run"
-            )
+            click.echo(f"  {judge} against {len(known)} labels: {_rates(judge, votes, known)}")
+            languages = sorted({key.language for key in known})
+            for language in languages * (len(languages) > 1):
+                here = {key: label for key, label in known.items() if key.language == language}
+                click.echo(f"    {language}: {_rates(judge, votes, here)}")
     for note in judged.notes:
         click.echo(f"Note: {note}", err=True)
 
 
+def _rates(
+    judge: str, votes: Mapping[ReplyKey, bool | None], labels: Mapping[ReplyKey, bool]
+) -> str:
+    from hatscore.grading.agreement import judge_accuracy
+
+    found = judge_accuracy(judge, votes, labels)
+    return (
+        f"sensitivity {_interval(found.sensitivity)}, specificity {_interval(found.specificity)}; "
+        f"{found.unreadable} without a verdict, {found.unknown} not in this run"
+    )
+
+
 def _interval(share: Proportion) -> str:
+    if not share.n:
+        return "- (none labelled)"
     return f"{share.value:.3f} [{share.low:.3f}, {share.high:.3f}] of {share.n}"

@@ -1,20 +1,27 @@
-"""Labels that people gave to replies, from a CSV file."""
+"""Labels that people gave to replies, in a CSV file: read, and drawn for labelling."""
 
 from __future__ import annotations
 
 import csv
+import random
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hatscore.errors import ReaderError
+from hatscore.errors import InputError, ReaderError
 from hatscore.judging.store import ReplyKey
+from hatscore.judging.subjects import judged_replies
+from hatscore.sampling.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["read_labels"]
+    from hatscore.judging.subjects import Judgeable
+
+__all__ = ["Label", "draw_labels", "read_label_rows", "read_labels"]
 
 _COLUMNS = (*ReplyKey._fields, "label")
+_SHOWN_TO_PEOPLE = ("context", "question", "answer")
 _LABELS: Mapping[str, bool] = {
     "yes": True,
     "true": True,
@@ -29,20 +36,48 @@ _LABELS: Mapping[str, bool] = {
 _SHOWN = 10
 
 
+@dataclass(frozen=True, slots=True)
+class Label:
+    """What people say of one reply.
+
+    Parameters
+    ----------
+    line
+        Where the row ends in its file, from 1.
+    key
+        The reply.
+    right
+        Whether it is right.
+    answer
+        The text that they read, where the file has it.
+    """
+
+    line: int
+    key: ReplyKey
+    right: bool
+    answer: str | None = None
+
+
 def read_labels(path: str | Path) -> dict[ReplyKey, bool]:
+    """Return the labels of a file by reply; see :func:`read_label_rows`."""
+    return {label.key: label.right for label in read_label_rows(path)}
+
+
+def read_label_rows(path: str | Path) -> list[Label]:
     """Read whether replies are right, as people see it.
 
     Parameters
     ----------
     path
-        A CSV file in UTF-8 with the columns benchmark, item, language, repeat and label. A label
-        is yes or no, also true, 1, right, correct and false, 0, wrong; a row with an empty one
-        is passed over.
+        A CSV file in UTF-8 with the columns benchmark, item, language, repeat and label, as
+        :func:`draw_labels` writes it. A label is yes or no, also true, 1, right, correct and
+        false, 0, wrong; a row with an empty one is passed over. A column answer holds the text
+        that was labelled; others are passed over.
 
     Returns
     -------
-    dict
-        By reply.
+    list of Label
+        One per reply, in order; a row that repeats another one is left out.
 
     Raises
     ------
@@ -60,24 +95,95 @@ def read_labels(path: str | Path) -> dict[ReplyKey, bool]:
             rows = [(reader.line_num, row) for row in reader]
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise ReaderError(f"{path}: cannot be read as CSV in UTF-8: {error}") from error
-    labels: dict[ReplyKey, bool] = {}
+    labels: dict[ReplyKey, Label] = {}
     faults = []
     for line, row in rows:
         label = (row["label"] or "").strip().casefold()
         repeat = (row["repeat"] or "").strip()
         if not label:
             continue
-        if not repeat.isdecimal():
+        if not (repeat.isascii() and repeat.isdecimal()):
             faults.append(f"line {line}: repeat {repeat!r} is no whole number")
             continue
-        key = ReplyKey(row["benchmark"], row["item"], row["language"], int(repeat))
         if label not in _LABELS:
             faults.append(f"line {line}: label {row['label']!r}; expected yes or no")
-        elif labels.setdefault(key, _LABELS[label]) != _LABELS[label]:
-            faults.append(f"line {line}: another label for the same reply above")
+            continue
+        benchmark, item, language = (
+            (row[name] or "").strip() for name in ("benchmark", "item", "language")
+        )
+        key = ReplyKey(benchmark, item, language, int(repeat))
+        found = Label(line, key, _LABELS[label], row.get("answer"))
+        if labels.setdefault(key, found).right != found.right:
+            faults.append(
+                f"line {line}: another label for the same reply in line {labels[key].line}"
+            )
     if faults:
         more = f"\n  and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
         raise ReaderError(
             f"{path}: {len(faults)} faulty rows:\n  " + "\n  ".join(faults[:_SHOWN]) + more
         )
-    return labels
+    return list(labels.values())
+
+
+def draw_labels(
+    run_directory: str | Path, path: str | Path, *, per_language: int = 100, seed: int = 0
+) -> dict[str, int]:
+    """Write replies of a run for people to label, drawn at random in each language.
+
+    What a judge has said is not shown. The rows of a language are in random order, so that the
+    first so many of them are a random draw as well: nobody need label them all.
+
+    Parameters
+    ----------
+    run_directory
+        Written by `hatscore run`; it need not be judged yet.
+    path
+        Where to write the CSV: columns of :func:`read_label_rows` with empty labels, then the
+        text that holds the fact, the question, and the answer to label.
+    per_language
+        Replies of each language, or all where it has fewer.
+    seed
+        Of the draw.
+
+    Returns
+    -------
+    dict
+        Rows written, by language.
+
+    Raises
+    ------
+    InputError
+        The file exists: it may hold labels. No reply of the run is one that a judge sees.
+    RunError
+        No run, or a damaged one.
+    """
+    where = Path(path)
+    with Run.open(run_directory) as run:
+        replies = [reply for reply in judged_replies(run.store) if reply.status is None]
+    if not replies:
+        raise InputError(f"{run_directory}: no reply of this run is one that a judge sees")
+    by_language: dict[str, list[Judgeable]] = {}
+    for reply in replies:
+        by_language.setdefault(reply.key.language, []).append(reply)
+    rng = random.Random(seed)  # noqa: S311 - a draw that can be repeated, no secret
+    drawn = {
+        language: rng.sample(those, min(per_language, len(those)))
+        for language, those in sorted(by_language.items())
+    }
+    try:
+        with where.open("x", encoding="utf-8-sig", newline="") as file:
+            writer = csv.writer(file)
+            writer.writerow([*_COLUMNS, *_SHOWN_TO_PEOPLE])
+            for those in drawn.values():
+                for reply in those:
+                    item = reply.item
+                    writer.writerow(
+                        [*reply.key, "", item.gold.context, item.question, reply.answer]
+                    )
+    except FileExistsError:
+        raise InputError(
+            f"{where}: is there already and may hold labels; give another name, or move it away"
+        ) from None
+    except OSError as error:
+        raise InputError(f"{where}: cannot be written: {error.strerror}") from error
+    return {language: len(those) for language, those in drawn.items()}
