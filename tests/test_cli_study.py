@@ -244,7 +244,7 @@ def priced(tmp_path, more=""):
 
 
 def test_a_cost_is_told_where_the_registry_has_a_price(tmp_path):
-    from hatscore.cli.running import load_tasks
+    from hatscore.cli.prepared import load_tasks
     from hatscore.models import load_models
 
     path = priced(tmp_path)

@@ -12,24 +12,27 @@ from hatscore.models import load_models, resolve
 from hatscore.sampling.start import URL_VARIABLES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from hatscore.cli.request import Request
     from hatscore.models import Resolved
 
 __all__ = ["as_known", "spec_of"]
 
 
-def as_known(request: Request) -> Request:
+def as_known(request: Request, *, say: Callable[[str], None] | None = None) -> Request:
     """Return the request with the provider parameters of a registered model.
 
-    What it refuses is left out, what it needs is added; warnings (retired, unsure) go to stderr.
-    Other models pass unchanged. The name stays ``paper/...``, so that two thinking settings of
-    one model are two models.
+    What it refuses is left out, what it needs is added; warnings (retired, unsure) go to `say`,
+    default stderr. Other models pass unchanged. The name stays ``paper/...``, so that two
+    thinking settings of one model are two models.
     """
     found = _registered(request)
     if found is None:
         return request
     for warning in found.warnings:
-        click.echo(f"Warning: {warning}", err=True)
+        text = f"Warning: {warning}"
+        click.echo(text, err=True) if say is None else say(text)
     extra = {**found.parameters, **request.params.extra}
     refused = dict.fromkeys(found.refused)
     return replace(request, params=replace(request.params, **refused, extra=extra))

@@ -97,7 +97,7 @@ def command(benchmarks: tuple[str, ...], style: str, **given: Any) -> None:
     Without --pilot the widths hold for a model as the --assume options say. Costs need prices:
     --price-in and --price-out, or those that the registry of models holds, with their date.
     """
-    from hatscore.cli.running import load_tasks
+    from hatscore.cli.prepared import load_tasks
     from hatscore.models import load_models
 
     prices = [_price(m, given, load_models(given["model_files"])) for m in given["models"]]

@@ -35,7 +35,8 @@ class Request:
         How replies are spread over cells; None takes that of a run that is there already, else
         the default where it is possible.
     judges, judge_url
-        Who grades free answers, and the address of their server; None takes `base_url`.
+        Who grades free answers, and the address of their server; None takes that of the
+        environment, or their provider's.
     """
 
     model: str

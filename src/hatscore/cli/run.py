@@ -320,6 +320,6 @@ def _request(model: str, given: dict[str, Any]) -> Any:
         progress=given["progress_mode"],
         batch=given["batch"],
         judges=given["judges"],
-        judge_url=given["judge_url"],
+        judge_url=given["judge_url"] or given["base_url"],
         model_files=given["model_files"],
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hatscore.cli.request import Request, default_directory
-from hatscore.cli.running import load_tasks
+from hatscore.cli.prepared import load_tasks
 from hatscore.cli.study_cost import cost_of, expected, price_of
 from hatscore.errors import HatscoreError, InputError, UnknownNameError
 from hatscore.planning import choose_plan
