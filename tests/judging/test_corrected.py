@@ -51,7 +51,14 @@ def judged(make_run):
     """Write a judged run of en and de whose truth is in the replies: ``judged(seed=0)``."""
 
     def make(
-        *, seed=0, sensitivity=0.85, specificity=0.95, verdicts=True, empty=False, planned=False
+        *,
+        seed=0,
+        sensitivity=0.85,
+        elsewhere=None,
+        specificity=0.95,
+        verdicts=True,
+        empty=False,
+        planned=False,
     ):
         rng = np.random.default_rng(seed)
         p = rng.beta(0.5 if planned else 2, 1, ITEMS)
@@ -74,7 +81,9 @@ def judged(make_run):
             with VerdictStore(directory / VERDICTS_NAME) as store:
                 for name, subject in found.items():
                     good = subject.answer.startswith("good")
-                    yes = rng.random() < (sensitivity if good else 1 - specificity)
+                    home = subject.item.language == "en" or elsewhere is None
+                    right = sensitivity if home else elsewhere
+                    yes = rng.random() < (right if good else 1 - specificity)
                     verdict = Verdict(
                         name, 1, "YES" if yes else "NO", None, None, "stop", "j", "1", "2026"
                     )
@@ -183,6 +192,21 @@ def test_a_perfect_judge_gives_the_score_of_score(judged, label):
     [answered] = corrected_scores(directory, label(directory), counted=())
     plain = measure(read(directory, count="answered")).row(0, named=True)
     assert answered.scores["de"].value == pytest.approx(plain["hat"], rel=1e-12)
+
+
+def test_pooling_what_differs_is_warned_of(judged, label):
+    directory = judged(sensitivity=0.95, elsewhere=0.5)
+    path = label(directory)
+    [apart] = corrected_scores(directory, path)
+    [pooled] = corrected_scores(directory, path, pooled=True)
+    assert apart.scores["de"].value > 1.3 * pooled.scores["de"].value
+    assert apart.notes == ()
+    [note] = pooled.notes
+    assert "differ between languages" in note
+    assert "leave --pooled out" in note
+    directory = judged(seed=3)
+    [pooled] = corrected_scores(directory, label(directory), pooled=True)
+    assert pooled.notes == ()
 
 
 def test_cells_left_out_by_a_plan_are_stood_for(judged, label):

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from hatscore.errors import InputError
 from hatscore.stats import hat_score, mean
+from hatscore.stats.clusters import Clusters
 from hatscore.stats.judged import ErrorRates, judged_hat_score
 from hatscore.stats.labelled import labelled_scores
-from hatscore.stats.labels import Replies
+from hatscore.stats.labels import Replies, label_rates, rates_differ
 
 
 def replies(yes, label, *, text=None, more=0.0):
@@ -219,6 +220,24 @@ def test_one_rate_for_all_languages_is_surer():
     assert labelled_scores(bare, np.zeros(80), pooled=True).scores[2].value == pytest.approx(
         0.6, abs=0.2
     )
+
+
+def test_rates_that_differ_are_told_from_those_that_do_not():
+    rng = np.random.default_rng(11)
+    equal, other = [], []
+    for _ in range(200):
+        right = rng.random((150, 4)) < 0.5
+        same = [
+            replies(judge(rng, right, 0.85, 0.9, alike=False), some(rng, right, 0.3)) for _ in "ab"
+        ]
+        worse = replies(judge(rng, right, 0.6, 0.9, alike=False), some(rng, right, 0.3))
+        clusters = Clusters.of(None, 150)
+        rates = [label_rates(r, clusters, 0.95).public for r in (*same, worse)]
+        equal.append(rates_differ(rates[:2]))
+        other.append(rates_differ(rates))
+    assert np.mean(np.array(equal) < 0.05) <= 0.09
+    assert np.mean(np.array(other) < 0.01) > 0.8
+    assert rates_differ(rates[:1]) == 1
 
 
 def test_every_item_may_have_its_own_source_language():

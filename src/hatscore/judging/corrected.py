@@ -16,11 +16,12 @@ from hatscore.judging.subjects import judged_replies
 from hatscore.sampling.plan_state import PlanState
 from hatscore.sampling.run import Run
 from hatscore.stats import mean
+from hatscore.stats.clusters import Clusters
 from hatscore.stats.labelled import labelled_scores
-from hatscore.stats.labels import Replies
+from hatscore.stats.labels import Replies, label_rates, rates_differ
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -37,6 +38,8 @@ __all__ = ["COUNTED", "Corrected", "corrected_scores"]
 COUNTED = ("empty", "truncated", "refused", "unparsed")
 """Statuses that count in n as not correct, beside the verdict wrong; the default of the scores."""
 
+_LEVEL = 0.95
+_DIFFERS_P = 0.01
 _VERDICTS = {"correct": True, "wrong": False}
 _SHOWN = 10
 
@@ -268,6 +271,8 @@ def _benchmark(
         pooled=pooled,
         confidence=confidence,
     )
+    if pooled:
+        notes = (*notes, *_differing(tables))
     scores = {
         language: score
         for language, score in zip(languages, found.scores, strict=True)
@@ -320,6 +325,24 @@ def _replies(
         np.array(yes, dtype=np.bool_),
         np.array(label_of, dtype=np.float64),
     )
+
+
+def _differing(tables: Mapping[str, Replies]) -> Iterator[str]:
+    """Say where the labels show that one pair of rates is not that of all languages."""
+    rates = {
+        language: label_rates(table, Clusters.of(None, len(table.n)), _LEVEL)
+        for language, table in tables.items()
+        if not _fault(table.yes, table.label)
+    }
+    p = rates_differ([each.public for each in rates.values()])
+    if p < _DIFFERS_P:
+        shown = ", ".join(
+            f"{language} {each.a:.2f} and {1 - each.f:.2f}" for language, each in rates.items()
+        )
+        yield (
+            f"sensitivity and specificity differ between languages (p = {p:.2g}: {shown}): one "
+            "pair for all bends the scores; label replies of every language and leave --pooled out"
+        )
 
 
 def _weights(

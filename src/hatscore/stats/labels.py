@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.special import chdtrc
 
 from hatscore.errors import InputError
 from hatscore.stats.estimate import Estimate
@@ -33,8 +34,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.intp]
 
-__all__ = ["JudgeRates", "LabelRates", "Replies", "label_rates", "pooled_replies"]
+__all__ = ["JudgeRates", "LabelRates", "Replies", "label_rates", "pooled_replies", "rates_differ"]
 
+_PAIR = 2
+_LEAST = 1e-9
 _WEAK = 3.0  # standard errors between a judge and one that tells nothing
 
 
@@ -200,6 +203,25 @@ def label_rates(replies: Replies, clusters: Clusters, confidence: float) -> Labe
         no_wrong=counts[1][1],
     )
     return LabelRates(a, f, moves, lacking, public)
+
+
+def rates_differ(rates: Sequence[JudgeRates]) -> float:
+    """Return the p of one sensitivity and one specificity in all languages, in [0, 1].
+
+    Cochran's ``Q = sum((r - mean)**2 / se**2)`` of each, around the mean weighted by ``1 / se**2``,
+    against chi squared; the smaller p is doubled. 1 with fewer than two languages.
+    """
+    if len(rates) < _PAIR:
+        return 1.0
+    found = []
+    for name in ("sensitivity", "specificity"):
+        value, se = (
+            np.array([getattr(getattr(r, name), x) for r in rates]) for x in ("value", "se")
+        )
+        weight = 1 / np.maximum(se, _LEAST) ** 2
+        middle = (weight * value).sum() / weight.sum()
+        found.append(float(chdtrc(len(rates) - 1, (weight * (value - middle) ** 2).sum())))
+    return min(1.0, 2 * min(found))
 
 
 def _wilson_variance(share: float, n: int, confidence: float) -> float:
