@@ -6,7 +6,10 @@ import csv
 import io
 import json
 import math
+import re
+import shlex
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -202,3 +205,16 @@ def test_a_tiny_p_is_not_written_as_nothing():
     tiny = replace(row(estimate(0.9, 0.8, 1.0), estimate(0.1, 0.0, 0.2)), p=1e-9)
     text = render_differences([tiny], "x", "y", confidence=0.95, width=120)
     assert "<0.001" in text
+
+
+def test_the_tutorial_shows_what_is_printed(tmp_path, printed, monkeypatch):
+    text = (Path(__file__).parents[2] / "docs" / "tutorial.md").read_text("utf-8")
+    table = re.search(r'^```csv title="two-models.csv"\n(.*?)^```', text, re.MULTILINE | re.DOTALL)
+    typed = re.search(
+        r"^\$ hatscore (compare two-models.csv .*?)(?<!\\)\n(.*?)^```",
+        text,
+        re.MULTILINE | re.DOTALL,
+    )
+    (tmp_path / "two-models.csv").write_text(table[1], "utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert printed(*shlex.split(typed[1].replace("\\\n", " "))) == typed[2]
