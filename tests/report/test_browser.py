@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from io import BytesIO
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 
 from hatscore import Outcomes
 from hatscore.report import write_report
+from hatscore.report.page_studies import STUDY_ROWS
 from hatscore.studies.result import Analysis, Figure, Finding
 
 HOSTILE = "</script><img src=x onerror=alert(1)>"
@@ -38,9 +40,14 @@ def report(tmp_path_factory, simulate_outcomes):
         "size", "Does it grow?", pl.DataFrame({"value": [0.1, 0.2]}),
         (Finding("shown", "It grows."),), Figure(points, "size", "HAT", lines={"p": (0.1, 0.0)}),
     )  # fmt: skip
+    long = pl.DataFrame(
+        {"model": [f"m{i}" for i in range(150)], "n": range(950, 1100),
+         "value": [math.inf, None, *(-i / 1000 for i in range(148))]}
+    )  # fmt: skip
+    time = Analysis("time", "Does it age?", long, (Finding("shown", HOSTILE),))
     outcomes = Outcomes.from_frame(pl.concat([first, second], how="diagonal"))
     where = tmp_path_factory.mktemp("report")
-    return write_report(outcomes, where, facts=facts, studies=[study], formats=())
+    return write_report(outcomes, where, facts=facts, studies=[study, time], formats=())
 
 
 @pytest.fixture
@@ -116,6 +123,24 @@ def test_sorting_by_click_and_by_key(opened):
     page.locator("#ranking-1 th[data-key=target_accuracy] button").click()
     held = [float(x.split()[0]) for x in column(page, "#ranking-1", "target_accuracy")]
     assert held == sorted(held, reverse=True)
+
+
+def test_a_long_table_of_a_study_is_drawn_on_demand(opened):
+    page = opened(settle=False)
+    table = page.locator("#study-time")
+    opener = page.locator("details.more").filter(has=table)
+    opener.locator("summary").click()
+    rows = table.locator("tbody tr")
+    assert rows.count() == STUDY_ROWS
+    first = [column(page, "#study-time", key)[:3] for key in ("model", "n", "value")]
+    assert first == [["m0", "m1", "m2"], ["950", "951", "952"], ["∞", "–", "0.000"]]
+    table.locator("th[data-key=value] button").click()
+    assert column(page, "#study-time", "value")[:3] == ["∞", "0.000", "-0.001"]
+    assert "The first 60 of 150 rows" in opener.inner_text()
+    opener.get_by_role("button", name="Show all 150").click()
+    assert rows.count() == 150
+    assert column(page, "#study-time", "value")[-2:] == ["-0.147", "–"]
+    assert column(page, "#study-time", "n")[-2:] == ["1,099", "951"]
 
 
 def test_filters_act_on_tables_and_charts(opened):

@@ -3,9 +3,11 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import math
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from hatscore import Outcomes
 from hatscore.errors import InputError, InsufficientData
 from hatscore.report import alarms, write_report
 from hatscore.report.page_embed import as_data
+from hatscore.report.page_studies import STUDY_ROWS
 from hatscore.report.page_tables import STATIC_ROWS
 from hatscore.report.page_words import disagreement, overview
 from hatscore.report.rows import unpacked
@@ -275,6 +278,33 @@ def test_studies_are_shown(simulated, page_of):
         assert part in text
     assert embedded(page)["specs"]["study size"]["datasets"]["points"][2]["y"] == 0.4
     assert "Does it grow?" not in body(page_of(simulated()))
+
+
+def test_long_tables_of_studies_are_cut_and_their_data_are_not(simulated, page_of):
+    n = 3 * STUDY_ROWS
+    frame = pl.DataFrame(
+        {
+            "model": [f"a_{i}" for i in range(n - 1)] + [None],
+            "n": [1000 + i for i in range(n)],
+            "value": [0.123456 + i for i in range(n - 2)] + [math.inf, math.nan],
+        }
+    )
+    study = Analysis("size", "Does it grow?", frame, (Finding("shown", "It grows."),))
+    page = page_of(simulated(), studies=[study, replace(study, name="time", table=frame[:3])])
+    table, short = (x for x in page.all("table") if x["attrs"]["id"].startswith("study-"))
+    after = page.elements[page.elements.index(table) : page.elements.index(short)]
+    rows = [x for x in after if x["tag"] == "tr"]
+    assert len(rows) == 1 + STUDY_ROWS
+    assert [words(x) for x in after if x["tag"] in ("th", "td")][3:6] == ["a_0", "1,000", "0.123"]
+    assert f"The first {STUDY_ROWS} of {n} rows" in body(page)
+    assert "long tables are cut short" in body(page)
+    (held,) = embedded(page)["studies"].values()
+    assert [c["kind"] for c in held["columns"]] == ["text", "count", "number"]
+    records = unpacked(held["rows"])
+    assert len(records) == n
+    assert records[0] == {"model": "a_0", "n": 1000, "value": 0.12346}
+    assert records[-2]["value"] == 1e9
+    assert records[-1] == {"model": None, "n": 1000 + n - 1, "value": None}
 
 
 def test_the_summary_gives_best_worst_and_mean_with_interval_and_n(simulated, page_of):

@@ -154,6 +154,7 @@ def write_report(
         "families": sorted({r["family"] for r in rows}),
         "themes": page_charts.themes(),
         "specs": specs,
+        "studies": parts.tables,
     }
     code, css = scripts(), style()
     directory.mkdir(parents=True, exist_ok=True)
@@ -180,7 +181,7 @@ def write_report(
         summaries=[page_words.summary(part) for part in by_block(found).values()],
         scores=scores,
         statuses=statuses,
-        cut=bool(scores.left_out or statuses.left_out),
+        cut=bool(scores.left_out or statuses.left_out or parts.tables),
         studies=parts.shown,
         short_percent=SHORT_PERCENT,
         unparsed_percent=UNPARSED_PERCENT,

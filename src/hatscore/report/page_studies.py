@@ -1,27 +1,54 @@
-"""The analyses of a study on the page: findings in words, a table, and a chart of their numbers."""
+"""The analyses of a study on the page: findings in words, a table, and a chart of their numbers.
+
+A table may have thousands of rows: its first `STUDY_ROWS` stand in the source, and the script draws
+the others from columns, which take a fifth of the room.
+"""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hatscore.report.charts_study import study_chart
-from hatscore.report.page_tables import frame_table
+from hatscore.report.page_tables import ENDLESS, Cell, Column, Line, Table, described
+from hatscore.report.rows import packed, rounded
+from hatscore.report.text import MISSING, number, printable
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+
+    import polars as pl
 
     from hatscore.studies.result import Analysis
 
-__all__ = ["StudyParts", "study_parts"]
+__all__ = ["STUDY_ROWS", "StudyParts", "study_parts"]
+
+STUDY_ROWS = 60
+"""Rows of a table that stand in the source, and that the script shows until asked for all."""
+
+_DIGITS = 5
+_LONG = 28
 
 
 @dataclass(frozen=True, slots=True)
 class StudyParts:
-    """What the template shows, and the specifications of its charts by name."""
+    """What the template shows, and what the script takes.
+
+    Attributes
+    ----------
+    shown
+        Per analysis ``name``, ``question``, ``findings``, ``notes``, ``table`` (a `Table`) and
+        ``chart``, whether there is one.
+    specs
+        Specifications of the charts by name.
+    tables
+        Tables longer than `STUDY_ROWS`, by the id of their element: ``columns``, ``rows`` packed.
+    """
 
     shown: list[dict[str, Any]] = field(default_factory=list)
     specs: dict[str, Any] = field(default_factory=dict)
+    tables: dict[str, Any] = field(default_factory=dict)
 
 
 def study_parts(studies: Sequence[Analysis]) -> StudyParts:
@@ -34,14 +61,69 @@ def study_parts(studies: Sequence[Analysis]) -> StudyParts:
             parts.specs[f"study {a.name}"] = {
                 k: v for k, v in spec.items() if k not in ("config", "$schema")
             }
+        columns = _columns(a.table)
+        records = [_record(row, columns) for row in a.table.iter_rows()]
+        if len(records) > STUDY_ROWS:
+            parts.tables[f"study-{a.name}"] = {
+                "columns": described(columns),
+                "rows": packed(records),
+            }
         parts.shown.append(
             {
                 "name": a.name,
                 "question": a.question,
                 "findings": a.findings,
                 "notes": a.notes,
-                "table": frame_table(a.table, f"Every number of the analysis {a.name}"),
+                "table": _table(records, columns, f"Every number of the analysis {a.name}"),
                 "chart": chart,
             }
         )
     return parts
+
+
+def _columns(frame: pl.DataFrame) -> tuple[Column, ...]:
+    """Return the columns of any frame, of kind ``text``, ``count`` or ``number``."""
+    return tuple(
+        Column(
+            name,
+            name.replace("_", " "),
+            "",
+            "count" if dtype.is_integer() else "number" if dtype.is_numeric() else "text",
+        )
+        for name, dtype in frame.schema.items()
+    )
+
+
+def _record(row: Sequence[Any], columns: Sequence[Column]) -> dict[str, Any]:
+    """Return a row as JSON holds it; what is infinite lies beyond `ENDLESS`."""
+    return {c.key: _value(v, c) for v, c in zip(row, columns, strict=True)}
+
+
+def _value(value: Any, column: Column) -> Any:
+    if value is None or column.kind == "count":
+        return value
+    if column.kind == "number":
+        end = float(value)
+        return math.copysign(ENDLESS, end) if math.isinf(end) else rounded(end, _DIGITS)
+    return printable(str(value))
+
+
+def _table(records: Sequence[Mapping[str, Any]], columns: tuple[Column, ...], label: str) -> Table:
+    lines = tuple(
+        Line(tuple(_cell(row[c.key], c, head=i == 0) for i, c in enumerate(columns)))
+        for row in records[:STUDY_ROWS]
+    )
+    return Table(label, label, columns, lines, max(0, len(records) - STUDY_ROWS))
+
+
+def _cell(value: Any, column: Column, *, head: bool) -> Cell:
+    """Lay out a cell as the script does."""
+    kind = column.kind
+    if value is None:
+        return Cell(MISSING, kind, head=head)
+    if kind == "text":
+        return Cell(value, "text long" if len(value) > _LONG else kind, head=head)
+    if kind == "count":
+        return Cell(f"{value:,}", kind, value, head=head)
+    shown = math.copysign(math.inf, value) if abs(value) >= ENDLESS else value
+    return Cell(number(shown), kind, value, head=head)

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from hatscore.scoring import Measurement
 
 __all__ = [
+    "ENDLESS",
     "STATIC_ROWS",
     "Cell",
     "Column",
     "Line",
     "Table",
     "described",
-    "frame_table",
     "heat",
     "ranking_table",
     "score_columns",
@@ -41,9 +41,10 @@ __all__ = [
 
 STATIC_ROWS = 120
 """Rows of a long table that stand in the source."""
+ENDLESS = 1e9
+"""Where a record holds what is infinite, with its sign."""
 
 _DIGITS = 5
-_ENDLESS = 1e9
 _LONG = 28
 _SCORES = {
     "hat": ("HAT", "Hardness Adjusted Transfer: the corrected slope, else the plug-in"),
@@ -120,14 +121,14 @@ def with_table_values(
 
 
 def _end(end: float, value: float, name: str) -> float | None:
-    """Return an end of an interval; beyond `_ENDLESS` where it is infinite, None without one.
+    """Return an end of an interval; beyond `ENDLESS` where it is infinite, None without one.
 
     That of HAT is None then too, as charts have it, and ``low_open`` and ``high_open`` say why.
     """
     if math.isnan(value) or math.isnan(end):
         return None
     if math.isinf(end):
-        return None if name == "hat" else math.copysign(_ENDLESS, end)
+        return None if name == "hat" else math.copysign(ENDLESS, end)
     return rounded(end, _DIGITS)
 
 
@@ -326,30 +327,6 @@ def status_table(rows: Sequence[Mapping[str, Any]], columns: tuple[Column, ...])
     )
 
 
-def frame_table(frame: pl.DataFrame, label: str) -> Table:
-    """Lay out any frame: texts to the left, numbers to three decimals."""
-    columns = tuple(
-        Column(c, c.replace("_", " "), "", "number" if dtype.is_numeric() else "text")
-        for c, dtype in frame.schema.items()
-    )
-    lines = [
-        tuple(_plain(v, c, i) for i, (v, c) in enumerate(zip(row, columns, strict=True)))
-        for row in frame.iter_rows()
-    ]
-    return Table(label, label, columns, tuple(map(Line, lines)))
-
-
-def _plain(value: Any, column: Column, place: int) -> Cell:
-    if isinstance(value, float):
-        order = rounded(value, _DIGITS)
-        return Cell(number(value), column.kind, order, head=place == 0)
-    if value is None:
-        return Cell(MISSING, column.kind, head=place == 0)
-    order = value if isinstance(value, int) and not isinstance(value, bool) else None
-    text = str(value).replace("_", "\u00ad_") if isinstance(value, str) else str(value)
-    return Cell(printable(text), column.kind, order, head=place == 0)
-
-
 def _naming(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
     """Return the columns that tell models and benchmarks apart, where there are several."""
     return [
@@ -389,7 +366,7 @@ def _interval(row: Mapping[str, Any], key: str) -> str:
         end = row.get(f"{key}_{side}")
         if end is None and not (key == "hat" and row[f"{side}_open"]):
             return ""
-        ends.append(number(sign * math.inf if end is None or abs(end) >= _ENDLESS else end))
+        ends.append(number(sign * math.inf if end is None or abs(end) >= ENDLESS else end))
     return f"[{ends[0]}, {ends[1]}]"
 
 

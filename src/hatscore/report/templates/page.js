@@ -84,7 +84,10 @@ hatscore.start = () => {
   });
   const statusTable = hatscore.recordTable(document.getElementById("status-table"), data.columns.statuses, { page: 30 });
   for (const table of document.querySelectorAll("table[data-sortable]")) {
-    if (table.id !== "score-table" && table.id !== "status-table") hatscore.sortInPlace(table);
+    if (table.id === "score-table" || table.id === "status-table") continue;
+    const long = data.studies[table.id];
+    if (long) hatscore.recordTable(table, long.columns).fill(hatscore.unpack(long.rows));
+    else hatscore.sortInPlace(table);
   }
 
   // Profiles: one model on one benchmark, all languages or one.

@@ -51,6 +51,7 @@ hatscore.written = (row, column) => {
   const value = row[column.key];
   switch (column.kind) {
     case "text":
+      return value === null || value === undefined ? "–" : String(value);
     case "words":
       return value === null || value === undefined ? "" : String(value);
     case "share":
@@ -131,7 +132,7 @@ hatscore.recordTable = (table, columns, options = {}) => {
     if (column.kind === "text" && String(row[column.key]).length > 28) made.classList.add("long");
     const value = row[column.key];
     if (column.kind === "share" && value === 0) made.classList.add("zero");
-    const main = column.key === "hat";
+    const main = column.kind === "main";
     if (main) {
       for (const name of ["model", "benchmark", "language"]) made.dataset[name] = row[name];
     }
