@@ -45,8 +45,8 @@ _NAMES = (1, 16, 2, 17, 4, 6, 21, 22, 25)
 def source() -> TTFont:
     """Return the typeface with its axis of weights, from 400 to 700."""
     place = resources.files("fontpkg_arimo") / "files" / "Arimo[wght].ttf"
-    with resources.as_file(place) as path:
-        return TTFont(path, recalcTimestamp=False)
+    # lazy: of what puts letters beside each other most is thrown away unread
+    return TTFont(io.BytesIO(place.read_bytes()), lazy=True, recalcTimestamp=False)
 
 
 @cache
