@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -85,10 +86,26 @@ def cli() -> None:
     """
 
 
+def _say(  # noqa: PLR0917 - the signature of warnings.showwarning
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,  # noqa: ARG001 - the same
+    line: str | None = None,
+) -> None:
+    """Show what concerns the user as a sentence, without the line of code that said it."""
+    ours = category is UserWarning
+    where = warnings.formatwarning(message, category, filename, lineno, line).rstrip()
+    click.echo(f"Warning: {message}" if ours else where, err=True)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and exit; errors of ours end with one message and exit code 2."""
     try:
-        code = cli.main(args=arguments, prog_name="hatscore", standalone_mode=False)
+        with warnings.catch_warnings():
+            warnings.showwarning = _say
+            code = cli.main(args=arguments, prog_name="hatscore", standalone_mode=False)
     except click.ClickException as error:
         error.show()
         code = error.exit_code

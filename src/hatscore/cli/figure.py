@@ -78,7 +78,7 @@ def _list(ctx: click.Context, _: click.Parameter, value: bool) -> None:
     "--fonts",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Fonts for native names beyond Latin, Greek and Cyrillic letters.",
+    help="Fonts for native names beyond Latin, Greek, Cyrillic and Hebrew letters.",
 )
 @click.option("--dark", is_flag=True, help="For a dark ground.")
 @click.option("--dpi", type=click.IntRange(min=1), default=150, show_default=True, help="Of a PNG.")
@@ -96,8 +96,8 @@ def _list(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 def command(name: str, paths: tuple[str, ...], **given: Any) -> None:
     """Draw one figure of runs, logs or tables; `hatscore figure --list` names them.
 
-    One file per benchmark, of profiles and status per model too. Fonts are inside a PDF. With
-    more than eight models hat-dots puts them on one line per language, coloured by family.
+    One file per benchmark, of profiles and status per model too. Letters are inside PDF and SVG.
+    With more than eight models hat-dots puts them on one line per language, coloured by family.
     """
     from hatscore.cli.reading import read_graded
     from hatscore.models import load_models

@@ -1,8 +1,7 @@
 """Charts as files for papers and slides: PNG, SVG and PDF, without a browser and without a network.
 
-Vega and the letters are inside vl-convert, so a chart looks the same on every machine. A PDF
-carries the letters it uses. An SVG names its font and others of the same widths; no SVG writer
-here puts the letters inside, so for print the PDF is the file to hand on.
+Vega is inside vl-convert and the letters come along (`typeface`), so a chart looks the same on
+every machine. A PDF carries the letters it uses, and so does an SVG (`svg_fonts`).
 """
 
 from __future__ import annotations
@@ -10,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 import tempfile
+import warnings
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
@@ -18,8 +18,10 @@ from typing import TYPE_CHECKING, Any
 import vl_convert
 
 from hatscore.errors import InputError, UnknownNameError
-from hatscore.report.charts_theme import theme
+from hatscore.report import typeface
+from hatscore.report.charts_theme import FONT, theme
 from hatscore.report.fonts import SUFFIXES, letters_of
+from hatscore.report.svg_fonts import dressed, embedded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -40,12 +42,7 @@ __all__ = [
 FORMATS = ("pdf", "png", "svg")
 DPI = 150
 _VEGA_LITE = "6.4"
-# Microsoft's WGL4 set of letters. The font that vl-convert carries has more, but an older edition
-# of it on a system goes before it and has these
-_COVERED = re.compile(
-    r"[ -~\u00a0-\u017f\u0192\u01fa-\u01ff\u0218-\u021b\u0384-\u03ce\u0400-\u045f\u0490\u0491"
-    r"\u2013\u2018\u2019\u2026]"
-)
+_own_fonts: list[Path] = []
 
 
 def save_chart(
@@ -83,6 +80,11 @@ def save_chart(
         A format that is none of `FORMATS`.
     InputError
         `dpi` below 1, or a chart that cannot be drawn; says why.
+
+    Warns
+    -----
+    UserWarning
+        An SVG with letters that no font has.
     """
     for name in formats:
         if name not in FORMATS:
@@ -90,15 +92,33 @@ def save_chart(
     if dpi < 1:
         raise InputError(f"a picture needs at least one dot per inch, got {dpi}")
     plain: dict[str, Any] = dict(chart) if isinstance(chart, Mapping) else chart.to_dict()
-    if dark:
-        plain["config"] = theme(dark=True)
+    config = theme(dark=True) if dark else plain.get("config", {})
+    if config.get("font", FONT) == FONT:
+        plain["config"] = {**config, "font": f"{typeface.FAMILY}, {FONT}"}
+    typeface.register()
+    svg, cuts, missing = dressed(_drawn(plain), _own_fonts)
+    if missing and "svg" in formats:
+        warnings.warn(
+            f"no font for {missing!r}: in the SVG they are text alone, seen where there is a font "
+            "for them; install one here, or give its directory (--fonts)",
+            stacklevel=2,
+        )
+    spoken = escape(str(plain.get("description", "chart")))
     stem = Path(stem)
     stem.parent.mkdir(parents=True, exist_ok=True)
     written = []
     for name in formats:
         # not with_suffix: the dot in "gemma-3.5" starts no suffix
         target = stem.with_name(f"{stem.name}.{name}")
-        replace_file(target, _drawn(plain, name, dpi))
+        if name == "svg":
+            whole = embedded(svg, cuts)
+            whole = whole.replace("<svg ", f'<svg role="img" aria-label="{spoken}" ', 1)
+            content = whole.encode()
+        elif name == "png":
+            content = bytes(vl_convert.svg_to_png(svg, ppi=dpi))
+        else:
+            content = bytes(vl_convert.svg_to_pdf(svg))
+        replace_file(target, content)
         written.append(target)
     return written
 
@@ -116,7 +136,9 @@ def file_name(name: str, taken: set[str]) -> str:
 
 
 def use_fonts(directory: str | Path) -> frozenset[int]:
-    """Let charts use the fonts of a directory besides those of vl-convert and of the system.
+    """Let charts use the fonts of a directory for letters that theirs lacks.
+
+    They go before the fonts of the system.
 
     Returns
     -------
@@ -137,18 +159,19 @@ def use_fonts(directory: str | Path) -> frozenset[int]:
         )
     letters = frozenset[int]().union(*map(letters_of, fonts))
     vl_convert.register_font_directory(str(directory))
+    _own_fonts.append(directory)
     return letters
 
 
 def draws(text: str, letters: frozenset[int] = frozenset()) -> bool:
-    """Whether the font that comes along, or one with `letters`, has every letter of a text.
+    """Whether the typeface of figures, or a font with `letters`, has every letter of a text.
 
     Examples
     --------
     >>> draws("ru · русский"), draws("zh · 中文")
     (True, False)
     """
-    return all(_COVERED.match(c) or ord(c) in letters for c in text)
+    return typeface.letters() | letters >= set(map(ord, text))
 
 
 def drawable(
@@ -174,26 +197,17 @@ def drawable(
     ]
 
 
-def _drawn(plain: dict[str, Any], name: str, dpi: int) -> bytes:
+def _drawn(plain: dict[str, Any]) -> str:
     nothing: list[str] = []  # of the network
     try:
-        if name == "png":
-            return bytes(
-                vl_convert.vegalite_to_png(
-                    plain, vl_version=_VEGA_LITE, ppi=dpi, allowed_base_urls=nothing
-                )
-            )
-        if name == "pdf":
-            return bytes(
-                vl_convert.vegalite_to_pdf(plain, vl_version=_VEGA_LITE, allowed_base_urls=nothing)
-            )
         svg: str = vl_convert.vegalite_to_svg(
             plain, vl_version=_VEGA_LITE, allowed_base_urls=nothing
         )
     except ValueError as error:
-        raise InputError(f"the chart cannot be drawn as {name}: {error}") from error
-    spoken = escape(str(plain.get("description", "chart")))
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{spoken}" ', 1).encode()
+        raise InputError(f"the chart cannot be drawn: {error}") from error
+    if "<image" in svg:  # what makes PNG and PDF of the SVG would load it
+        raise InputError("the chart cannot be drawn: it loads a picture")
+    return svg
 
 
 def replace_file(target: Path, content: bytes) -> None:
