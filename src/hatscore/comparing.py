@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from hatscore.scoring import Measurement
     from hatscore.stats import Estimate
 
-__all__ = ["COMPARED", "Difference", "compare"]
+__all__ = ["COMPARED", "Difference", "Unpaired", "compare", "unpaired"]
 
 COMPARED = ("hat", "hat_plugin", *CLASSICAL)
 
@@ -47,6 +47,62 @@ class Difference:
     difference: Estimate
     p: float
     n_shared: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unpaired:
+    """What of a benchmark two models cannot be compared in.
+
+    Attributes
+    ----------
+    benchmark
+        Its name.
+    reason
+        In words: who lacks what.
+    """
+
+    benchmark: str
+    reason: str
+
+
+def unpaired(found: Sequence[Measurement], first: str, second: str) -> list[Unpaired]:
+    """Return the benchmarks that lack a macro row of `compare`: no gate can look at them.
+
+    Parameters
+    ----------
+    found, first, second
+        As for `compare`.
+
+    Returns
+    -------
+    list of Unpaired
+        Benchmarks that one of the models lacks, and those where it lacks languages, in order of
+        first appearance.
+    """
+    lacking = []
+    for benchmark in dict.fromkeys(m.benchmark for m in found if m.model in (first, second)):
+        mine, other = (_languages(found, model, benchmark) for model in (first, second))
+        if not mine or not other:
+            lacking.append(
+                Unpaired(benchmark, f"only {first if mine else second} has scores of it")
+            )
+        elif set(mine) != set(other):
+            alone = [
+                f"{model} alone has {', '.join(x for x in have if x not in lack)}"
+                for model, have, lack in ((first, mine, other), (second, other, mine))
+                if set(have) - set(lack)
+            ]
+            lacking.append(
+                Unpaired(
+                    benchmark,
+                    f"no macro average over the same languages: {'; '.join(alone)}",
+                )
+            )
+    return lacking
+
+
+def _languages(found: Sequence[Measurement], model: str, benchmark: str) -> list[str]:
+    return [m.language for m in found if (m.model, m.benchmark) == (model, benchmark)]
 
 
 def compare(
@@ -100,17 +156,8 @@ def compare(
     ]
     if not keys:
         raise InputError(f"{first} and {second} have no benchmark and language in common")
-    languages = {
-        model: {
-            b: {m.language for m in found if m.model == model and m.benchmark == b} for b, _ in keys
-        }
-        for model in (first, second)
-    }
-    keys = [
-        (b, language)
-        for b, language in keys
-        if language != MACRO or languages[first][b] == languages[second][b]
-    ]
+    torn = {lack.benchmark for lack in unpaired(found, first, second)}
+    keys = [(b, language) for b, language in keys if language != MACRO or b not in torn]
     return [
         _difference(
             rows[first, benchmark, language],

@@ -57,9 +57,9 @@ def command(paths: tuple[str, ...], style: str, **given: Any) -> int:
 
     PATH are runs, Parquet files of outcomes, scores saved by `hatscore score --save`, or logs and
     tables of others. A and B are the names of two models in them. Gates look at the macro average
-    of every benchmark.
+    of every benchmark, and fail where only one of the models has it.
     """
-    from hatscore.comparing import COMPARED, compare
+    from hatscore.comparing import COMPARED, compare, unpaired
 
     *where, first, second = paths
     if not where:
@@ -79,9 +79,17 @@ def command(paths: tuple[str, ...], style: str, **given: Any) -> int:
         scores=[*wanted, *(["hat"] if gated and "hat" not in wanted else [])],
         confidence=confidence,
     )
-    failures = _failures(rows, fail_below, noninferior) if gated else []
+    lacking = [f"{lack.benchmark}: {lack.reason}" for lack in unpaired(found, first, second)]
+    # a gate that cannot look is not a gate that passes
+    failures = [*_failures(rows, fail_below, noninferior), *lacking] if gated else []
+    notes = [] if gated else lacking
     shown = [row for row in rows if row.score in wanted]
-    click.echo(_written(shown, (first, second), confidence, failures, style), nl=False)
+    click.echo(
+        _written(shown, (first, second), confidence, style, failures=failures, notes=notes),
+        nl=False,
+    )
+    for note in notes:
+        click.echo(f"Note: {note}", err=True)
     for failure in failures:
         click.echo(f"Gate failed: {failure}", err=True)
     return EXIT_GATE if failures else 0
@@ -104,8 +112,10 @@ def _written(
     rows: list[Difference],
     models: tuple[str, str],
     confidence: float,
-    failures: list[str],
     style: str,
+    *,
+    failures: list[str],
+    notes: list[str],
 ) -> str:
     from hatscore.report import to_csv, to_latex, to_markdown
     from hatscore.report.differences import (
@@ -118,7 +128,9 @@ def _written(
     if style == "table":
         return render_differences(rows, *models, confidence=confidence) + "\n"
     if style == "json":
-        document = differences_document(rows, *models, confidence=confidence, failures=failures)
+        document = differences_document(
+            rows, *models, confidence=confidence, failures=failures, notes=notes
+        )
         return json.dumps(document, indent=2, allow_nan=False) + "\n"
     if style == "csv":
         return to_csv(differences_frame(rows, *models, confidence=confidence))
@@ -131,11 +143,8 @@ def _failures(
 ) -> list[str]:
     from hatscore.scoring import MACRO
 
-    gates = [row for row in rows if row.score == "hat" and row.language == MACRO]
-    if not gates:
-        return ["the models have no macro average over the same languages to judge by"]
     failed = []
-    for row in gates:
+    for row in (row for row in rows if row.score == "hat" and row.language == MACRO):
         d = row.difference
         ends = "" if math.isnan(d.low) else f" [{d.low:.3f}, {d.high:.3f}]"
         shown = f"{row.benchmark}: macro HAT difference {d.value:.3f}{ends}"

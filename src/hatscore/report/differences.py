@@ -139,6 +139,7 @@ def differences_document(
     *,
     confidence: float,
     failures: Sequence[str],
+    notes: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return what `hatscore schema compare` describes.
 
@@ -148,6 +149,8 @@ def differences_document(
         As for `differences_frame`.
     failures
         Why gates failed, a sentence each.
+    notes
+        What else is to be known of the comparison, a sentence each.
     """
     return {
         "hatscore": __version__,
@@ -156,6 +159,7 @@ def differences_document(
         "second": second,
         "confidence": confidence,
         "gate_failures": list(failures),
+        "notes": list(notes),
         "differences": [_entry(_cells(row, confidence)) for row in rows],
     }
 
