@@ -48,7 +48,7 @@ KEYS = (
 
 _MODULES = (
     "numpy", "scipy", "polars", "altair", "vl_convert", "aiohttp", "orjson", "babel", "jinja2",
-    "rich", "fsspec", "zstandard", "num2words",
+    "rich", "fsspec", "zstandard", "num2words", "fontTools", "fontpkg_arimo",
 )  # fmt: skip
 _MB = 10**6
 _LEAST_FREE = 100 * _MB
