@@ -57,7 +57,7 @@ def test_trend_is_least_squares_where_weights_are_equal():
     assert got.slope == pytest.approx(plain.slope, abs=0.02)
     assert got.low < 0.1 < got.high
     assert got.se_items > 0
-    assert got.robust_slope == pytest.approx(0.1, abs=0.05)
+    assert float(got.leverage @ [s.value for s in scores]) == pytest.approx(got.slope)
     assert got.n_models == 6
 
 
@@ -94,3 +94,21 @@ def test_too_few_models_or_one_x_say_so():
     assert trend([1, 2, 3], [*scores[:2], lost]).n_models == 2
     with pytest.raises(InputError, match="one x per score"):
         trend([1], scores)
+
+
+def test_scores_on_one_line_show_no_scatter_of_models():
+    one = hat_score([9, 5, 2, 8], 10, [8, 3, 1, 7], 10)
+    got = trend([1.0, 2.0, 3.0, 5.0], [one] * 4)
+    assert got.slope == pytest.approx(0, abs=1e-15)
+    # no interval from finite data has zero width
+    assert all(math.isnan(x) for x in (got.low, got.high, got.p, got.se_models))
+    assert "lie on one line" in got.reason
+
+
+def test_leverage_leaves_out_what_has_no_value():
+    rng = np.random.default_rng(6)
+    scores = scores_of([0.3, 0.5, 0.7], rng)
+    got = trend([1, 2, 3, 4], [scores[0], hat_score([0], 10, [0], 10), *scores[1:]])
+    assert got.leverage.shape == (4,)
+    assert got.leverage[1] == 0
+    assert np.isnan(trend([1, 2], scores[:2]).leverage).all()

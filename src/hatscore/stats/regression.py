@@ -10,12 +10,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
-from scipy.stats import theilslopes
 
 from hatscore.errors import InputError
 from hatscore.stats.estimate import Estimate, combine
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Coupling", "Trend", "coupling", "trend"]
 
 _FEWEST = 3
+_ROUNDING = 1e-12
 _EXACT = 7  # up to 5040 orders are tried one by one
 
 
@@ -78,13 +78,11 @@ class Trend:
         22, 2003); it holds the independent part of the item noise too.
     low, high
         Interval of the slope over models, Student's t with as many degrees of freedom as models
-        less coefficients.
+        less coefficients; NaN with a reason where the scores lie on the line.
     p
-        Two-sided p of ``slope == 0`` over models.
+        Two-sided p of ``slope == 0`` over models; NaN as the interval is.
     p_permutation
         Share of reorderings of x with a slope at least as steep; all of them for few models.
-    robust_slope, robust_low, robust_high
-        Theil and Sen's median slope and its interval.
     heterogeneity
         Variance between models beyond item noise that the weights assume (tau squared).
     n_models
@@ -93,6 +91,9 @@ class Trend:
         Level of the intervals.
     reason
         Why numbers are missing; empty otherwise.
+    leverage
+        Weight of each score in the slope, shape (scores,), 0 for those left out; NaN without a
+        slope. The slope is their sum of weighted scores.
     """
 
     slope: float
@@ -103,13 +104,11 @@ class Trend:
     high: float
     p: float
     p_permutation: float
-    robust_slope: float
-    robust_low: float
-    robust_high: float
     heterogeneity: float
     n_models: int
     confidence: float
     reason: str = ""
+    leverage: Floats = field(default_factory=lambda: np.zeros(0), repr=False, compare=False)
 
 
 def coupling(x: ArrayLike, y: ArrayLike, *, confidence: float = 0.95) -> Coupling:
@@ -172,8 +171,8 @@ def trend(
         One Estimate per model; those without a value are left out with their x.
     absorb
         One label per model; every label gets an intercept of its own, so that the slope is that
-        *within* families. `intercept` is then their mean over models, `p_permutation` reorders
-        within labels, and the robust slope, which knows no families, is missing.
+        *within* families. `intercept` is then their mean over models, and `p_permutation` reorders
+        within labels.
     confidence
         Level of the intervals, in (0, 1).
     n_permutations
@@ -209,7 +208,7 @@ def trend(
             if freedom < 1
             else "all models have the same x"
         )
-        return _no_trend(n, confidence, reason)
+        return _no_trend(n, len(scores), confidence, reason)
     y = np.array([s.value for s in used])
     se2 = np.array([s.se for s in used]) ** 2
     design = np.column_stack([own, xs])
@@ -223,9 +222,13 @@ def trend(
     se_models = math.sqrt(scatter * inverse[-1, -1])
     leverage = (inverse @ (design * weight[:, None]).T)[-1]
     items = combine(used, leverage.tolist(), estimator="trend", confidence=confidence)
+    of_all = np.zeros(len(scores))
+    of_all[keep] = leverage
+    reason = ""
+    if np.abs(residual).max() <= _ROUNDING * max(1.0, float(np.abs(y).max())):
+        # an interval without width would claim to know
+        se_models, reason = math.nan, "the scores lie on one line: no scatter of models to see"
     half = float(stdtrit(freedom, 0.5 + confidence / 2)) * se_models
-    robust = (math.nan,) * 4 if absorb is not None else theilslopes(y, xs, alpha=confidence)
-    p = float(2 * stdtr(freedom, -abs(slope) / se_models)) if se_models > 0 else math.nan
     return Trend(
         slope=slope,
         intercept=float((own @ coefficients[:-1]).mean()),
@@ -233,18 +236,17 @@ def trend(
         se_models=se_models,
         low=slope - half,
         high=slope + half,
-        p=p,
+        p=float(2 * stdtr(freedom, -abs(slope) / se_models)),
         p_permutation=_permutation_p(inner, y, codes, n_permutations, rng),
-        robust_slope=float(robust[0]),
-        robust_low=float(robust[2]),
-        robust_high=float(robust[3]),
         heterogeneity=tau2,
         n_models=n,
         confidence=confidence,
+        reason=reason,
+        leverage=of_all,
     )
 
 
-def _no_trend(n_models: int, confidence: float, reason: str) -> Trend:
+def _no_trend(n_models: int, n_scores: int, confidence: float, reason: str) -> Trend:
     nan = math.nan
     return Trend(
         slope=nan,
@@ -255,13 +257,11 @@ def _no_trend(n_models: int, confidence: float, reason: str) -> Trend:
         high=nan,
         p=nan,
         p_permutation=nan,
-        robust_slope=nan,
-        robust_low=nan,
-        robust_high=nan,
         heterogeneity=nan,
         n_models=n_models,
         confidence=confidence,
         reason=reason,
+        leverage=np.full(n_scores, nan),
     )
 
 
