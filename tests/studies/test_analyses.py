@@ -111,9 +111,12 @@ def test_parts_of_a_difference_have_no_joint_part(material):
 def test_size_needs_models_of_different_sizes(only):
     two = size(only("gemma-3-4b-it", "qwen3-4b"))
     assert two.findings[0].verdict == "cannot tell"
-    assert "2 of 2 models have a known size" in two.findings[0].text
+    assert "2 of 2 models have a known size and a HAT; a trend" in two.findings[0].text
     closed = size(only("claude-opus-4-7", "gemini-3-flash", "gemini-3-flash-low"))
-    assert "0 of 3 models have a known size" in closed.findings[0].text
+    assert (
+        "0 of 3 models have a known size and a HAT (1 more are further settings"
+        in closed.findings[0].text
+    )
     assert any("size not published" in n for n in closed.notes)
 
 
@@ -184,7 +187,7 @@ def test_saturation_is_a_distance_in_widths(found, material):
 
 def test_time_needs_dates(only, study):
     one = time(only("gemma-3-4b-it"))
-    assert "1 of 1 model have a known release date" in one.findings[0].text
+    assert "1 of 1 model have a known release date and a HAT; a trend" in one.findings[0].text
     names = {m: f"mystery {i}" for i, m in enumerate(study.names)}
     nameless = time(only(*study.names, rename=names))
     assert nameless.findings[0].verdict == "cannot tell"
@@ -233,9 +236,10 @@ def test_models_without_a_hat_take_no_part_in_size(study, registry):
     models = ["gemma-3-1b-it", "gemma-3-4b-it", "gemma-3-12b-it", "gemma-3-27b-it"]
     never = pl.when(pl.col("model") == "gemma-3-1b-it").then(0.0).otherwise(pl.col("k"))
     frame = study.outcomes.frame.filter(pl.col("model").is_in(models)).with_columns(k=never)
-    a = size(gather(Outcomes.from_frame(frame), registry))
-    assert set(a.table["n"]) == {3}
-    assert "without a HAT on some benchmark, and left out there: gemma-3-1b-it" in a.notes
+    m = gather(Outcomes.from_frame(frame), registry)
+    assert set(size(m).table["n"]) == {3}
+    assert m.notes[0].startswith("reasoning: left out of all that is about HAT, for want of it")
+    assert "gemma-3-1b-it (no source item was ever solved" in m.notes[0]
 
 
 def test_token_ratios_by_hand(only):

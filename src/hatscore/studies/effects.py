@@ -32,11 +32,14 @@ __all__ = [
     "freedom",
     "function_of",
     "gap_between",
+    "over_items",
     "over_units",
     "scoped",
     "student",
     "student_p",
 ]
+
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +213,30 @@ def over_units(estimates: Sequence[Estimate], *, confidence: float) -> Estimate:
     return student(replace(over, n_effective=n, estimator="mean"), confidence=confidence)
 
 
+def over_items(
+    estimates: Sequence[Estimate], weights: Sequence[float], *, confidence: float
+) -> Estimate:
+    """Return ``sum(weights * estimates)`` of `fair` estimates, with the interval of `student`.
+
+    Parameters
+    ----------
+    estimates
+        Scores of models, say; those of weight 0 need no value.
+    weights
+        One per estimate, such as the leverage of a line. Without any weight, or with one that is
+        NaN, the result is missing.
+    confidence
+        Level of the interval.
+    """
+    used = [(fair(e), w) for e, w in zip(estimates, weights, strict=True) if w]
+    if not used or any(math.isnan(w) for _, w in used):
+        return Estimate.missing(
+            "no line", estimator="combination", interval="delta", confidence=confidence
+        )
+    parts, by = zip(*used, strict=True)
+    return student(combine(parts, by, confidence=confidence), confidence=confidence)
+
+
 def fit(
     covariates: dict[str, ArrayLike],
     scores: Sequence[Estimate],
@@ -270,7 +297,11 @@ def fit(
             continue
         se = math.sqrt(float(residual @ residual) / freedom * inverse[j, j])
         half = float(stdtrit(freedom, 0.5 + confidence / 2)) * se
-        p = float(2 * stdtr(freedom, -abs(items.value) / se)) if se > 0 else math.nan
+        if np.abs(residual).max() <= _ROUNDING * max(1.0, float(np.abs(y).max())):
+            reason = "the scores lie on the fit: no scatter to see"
+            lines.append(Line(name, items, math.nan, math.nan, math.nan, math.nan, n, reason))
+            continue
+        p = float(2 * stdtr(freedom, -abs(items.value) / se))
         lines.append(Line(name, items, se, items.value - half, items.value + half, p, n))
     return lines
 

@@ -18,9 +18,10 @@ from hatscore.studies.result import (
     counted,
     effect_figure,
     effect_row,
-    verdict_of,
-    with_q,
+    judged,
+    read_together,
 )
+from hatscore.studies.size import sized as sized_in
 
 if TYPE_CHECKING:
     from hatscore.studies.material import Material
@@ -34,18 +35,18 @@ COMPARABLE = 1.5
 
 def family(material: Material, *, ratio: float = COMPARABLE) -> Analysis:
     """Return paired differences of models of different families within `ratio` of size."""
-    sized = [
-        m
-        for m in material.models
-        if (f := material.facts.get(m))
-        and not f.variant_of
-        and f.parameters_total is not None
-        and f.family
-    ]
+    of_scope = {
+        scope: [m for m in sized_in(material, scope) if material.facts[m].family]
+        for scope in material.scopes
+    }
+    sized = list(dict.fromkeys(m for models in of_scope.values() for m in models))
     families = {material.facts[m].family for m in sized}
     notes = []
     if lost := [m for m in material.models if m not in sized]:
-        notes.append(f"without size or family, or further settings of a model: {', '.join(lost)}")
+        notes.append(
+            f"without size, family or HAT, or further settings or names of a model: "
+            f"{', '.join(lost)}"
+        )
     pairs = [
         (a, b)
         for a, b in combinations(sized, 2)
@@ -61,7 +62,7 @@ def family(material: Material, *, ratio: float = COMPARABLE) -> Analysis:
         )
     rows: list[dict[str, Any]] = []
     for scope in material.scopes:
-        members = material.members(scope)
+        members = of_scope[scope]
         for a, b in pairs:
             if a not in members or b not in members:
                 continue
@@ -84,14 +85,20 @@ def family(material: Material, *, ratio: float = COMPARABLE) -> Analysis:
         return cannot_tell(
             "family", QUESTION, "models of comparable size share no benchmark", notes
         )
-    table, discovery = with_q(pl.DataFrame(rows, infer_schema_length=None))
+    kinds = dict.fromkeys(material.benchmarks, "HAT, over items")
+    kinds["all"] = "HAT, over items, mean over benchmarks"
+    discovery = read_together(
+        [(r, "p", kinds[r["benchmark"]]) for r in rows], confidence=material.confidence
+    )
+    table = pl.DataFrame(rows, infer_schema_length=None)
     notes.append(
         "Differences are of these two models, over other items: what two models show is not "
         "what two families are."
     )
     if discovery:
         notes.append(discovery)
-    return Analysis("family", QUESTION, table, tuple(_say(table)), _figure(table), tuple(notes))
+    findings = tuple(_say(table, material.confidence))
+    return Analysis("family", QUESTION, table, findings, _figure(table), tuple(notes))
 
 
 def _ratio(material: Material, a: str, b: str) -> float:
@@ -99,16 +106,14 @@ def _ratio(material: Material, a: str, b: str) -> float:
     return max(sizes) / min(sizes)
 
 
-def _say(table: pl.DataFrame) -> list[Finding]:
+def _say(table: pl.DataFrame, confidence: float) -> list[Finding]:
     found = []
     last = table["benchmark"][-1]
     for row in table.filter(pl.col("benchmark") == last).iter_rows(named=True):
         shown = between(row["value"], row["low"], row["high"], sign=True)
-        verdict = verdict_of(row["low"], row["high"])
-        text = f"{last}: {row['first']} minus {row['second']}: HAT {shown}"
-        if verdict == "shown" and not row["q"] < 0.05:  # noqa: PLR2004 - the usual level
-            verdict, text = "not shown", f"{text}; not when all pairs are read together"
-        elif verdict == "not shown":
+        verdict, words = judged(row, confidence)
+        text = f"{last}: {row['first']} minus {row['second']}: HAT {shown}{words}"
+        if verdict == "not shown":
             text += "; which of them transfers better is open"
         found.append(Finding(verdict, f"{text}."))
     return found

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["Material", "gather"]
 
 _SHOWN = 6
+_FEWEST_REPLIES = 2
 
 
 @dataclass(frozen=True)
@@ -63,13 +64,28 @@ class Material:
 
     @cached_property
     def hat(self) -> str:
-        """``hat``, or ``hat_plugin`` where some model has no corrected slope anywhere."""
+        """``hat``, or ``hat_plugin`` where the replies of some model allow no other slope.
+
+        That is where it has one source reply per item, or partial credit. A model whose source is
+        never solved has neither, and does not take the corrected slope from the others.
+        """
         lost = {
             m
             for m in self.models
-            if all(math.isnan(self.scores[key]["hat"].value) for key in self.scores if key[0] == m)
+            if not self._any(m, "hat") and self._any(m, "hat_plugin") and self._uncorrectable(m)
         }
         return "hat_plugin" if lost else "hat"
+
+    def _any(self, model: str, name: str) -> bool:
+        return any(math.isfinite(self.scores[k][name].value) for k in self.scores if k[0] == model)
+
+    def _uncorrectable(self, model: str) -> bool:
+        blocks = [b for b in self.outcomes.aligned() if b.model == model]
+        return all(
+            b.n_source.max(initial=0) < _FEWEST_REPLIES
+            or bool((b.k_source != b.k_source.round()).any())
+            for b in blocks
+        )
 
     def languages(self, benchmark: str) -> tuple[str, ...]:
         """Return the target languages that all models share on a benchmark, sorted."""
@@ -117,6 +133,41 @@ class Material:
         """Return the models that have the scope."""
         return self.complete if scope == "all" else self.on(scope)
 
+    def with_hat(self, scope: str) -> tuple[str, ...]:
+        """Return the models that have a HAT in the scope."""
+        return tuple(
+            m for m in self.members(scope) if math.isfinite(self.score(m, scope, "HAT").value)
+        )
+
+    def one_each(self, models: Sequence[str]) -> list[str]:
+        """Return the models without further names of one: the first of each registry entry.
+
+        Two names of a run, such as ``gemma-3-4b-it`` and ``google/gemma-3-4b-it``, are not two
+        models. Models without an entry stay.
+        """
+        seen: dict[str, str] = {}
+        for m in models:
+            seen.setdefault(self.facts[m].name if m in self.facts else f"\x1f{m}", m)
+        return list(seen.values())
+
+    def besides(self) -> str:
+        """Write how many models can be no points of a line, being others in other words."""
+        variants = [m for m in self.models if (f := self.facts.get(m)) and f.variant_of]
+        again = len(self.models) - len(self.one_each(self.models))
+        words = [
+            *([f"{len(variants)} more are further settings of a model"] if variants else []),
+            *([f"{again} more are further names of one"] if again else []),
+        ]
+        return f" ({', '.join(words)})" if words else ""
+
+    def points(self, scope: str) -> list[str]:
+        """Return the models that are points of a line: known, with a HAT, and each once.
+
+        Further settings of a model are not further models.
+        """
+        known = [m for m in self.with_hat(scope) if m in self.facts]
+        return self.one_each([m for m in known if not self.facts[m].variant_of])
+
 
 def gather(outcomes: Outcomes, registry: Registry, *, confidence: float = 0.95) -> Material:
     """Score outcomes and put beside them what the registry knows.
@@ -152,17 +203,39 @@ def gather(outcomes: Outcomes, registry: Registry, *, confidence: float = 0.95) 
         notes=tuple(notes),
     )
     if material.hat == "hat_plugin":
-        material = replace(
-            material,
-            notes=(
-                *notes,
-                (
-                    "not all models have a corrected slope (one source reply per item, or "
-                    "partial credit): HAT is the plug-in here, for all of them"
-                ),
-            ),
+        notes.append(
+            "not all models have a corrected slope (one source reply per item, or "
+            "partial credit): HAT is the plug-in here, for all of them"
         )
-    return material
+    return replace(material, notes=(*notes, *_without_hat(material), *_further_names(material)))
+
+
+def _without_hat(material: Material) -> list[str]:
+    """Name the models without a HAT, with the reason."""
+    lost: dict[tuple[str, str], list[str]] = {}
+    for b in material.benchmarks:
+        for m in material.on(b):
+            if m not in material.with_hat(b):
+                columns = [material.of(m, b, x, "HAT") for x in material.languages(b)]
+                why = next(e.reason for e in columns if math.isnan(e.value))
+                lost.setdefault((b, why), []).append(m)
+    return [
+        f"{b}: left out of all that is about HAT, for want of it: {_few(models)} ({why})"
+        for (b, why), models in lost.items()
+    ]
+
+
+def _further_names(material: Material) -> list[str]:
+    """Name the names that are one model."""
+    names: dict[str, list[str]] = {}
+    for m, entry in material.facts.items():
+        names.setdefault(entry.name, []).append(m)
+    return [
+        f"{', '.join(several)} are one model in the registry: size, time, family and thinking "
+        "take the first that has what they ask for"
+        for several in names.values()
+        if len(several) > 1
+    ]
 
 
 def _scores(found: Sequence[Measurement]) -> dict[tuple[str, str, str], dict[str, Estimate]]:

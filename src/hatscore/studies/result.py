@@ -1,4 +1,13 @@
-"""What an analysis gives: a table, findings in plain language, and the numbers of a figure."""
+"""What an analysis gives: a table, findings in plain language, and the numbers of a figure.
+
+**The rule of verdicts**, the same in every analysis. Claims of a *kind* are read together: those
+of one analysis, of one score, with the same unit of uncertainty (items, models or languages).
+Means of such claims (over benchmarks, models or languages), and lines fitted jointly, say the same
+again: they are a kind of their own. Claims with the same value and p, such as those over total and
+over active parameters of dense models, count once. A claim is *shown* where its interval excludes
+no effect and its false-discovery rate q within its kind is below 1 - confidence; alone in its kind
+it has q = p. A sentence tells p and q where they differ.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +17,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
 
-from hatscore.stats.intervals import normal_quantile
 from hatscore.stats.regression import trend
-from hatscore.studies.effects import benjamini_hochberg
+from hatscore.studies.effects import benjamini_hochberg, over_items, student
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from hatscore.stats import Estimate
     from hatscore.stats.regression import Trend
@@ -29,13 +37,17 @@ __all__ = [
     "counted",
     "effect_figure",
     "effect_row",
+    "for_these",
+    "judged",
     "line_row",
+    "read_together",
     "trend_figure",
     "trend_row",
-    "verdict_of",
-    "with_q",
+    "with_p_and_q",
 ]
 
+_LEAST = 0.001
+_KINDS = 4
 Verdict = Literal["shown", "not shown", "described", "cannot tell"]
 
 
@@ -46,9 +58,8 @@ class Finding:
     Attributes
     ----------
     verdict
-        ``shown`` where the interval excludes no effect, ``not shown`` where it does not,
-        ``described`` where a number is reported without a claim, ``cannot tell`` where the data
-        give no answer.
+        ``shown`` and ``not shown`` by the rule of verdicts above, ``described`` where a number is
+        reported without a claim, ``cannot tell`` where the data give no answer.
     text
         The sentence, uncertainty included.
     """
@@ -120,12 +131,12 @@ def cannot_tell(name: str, question: str, reason: str, notes: Sequence[str] = ()
 
 def between(value: float, low: float, high: float, *, sign: bool = False) -> str:
     """Write ``0.842 [0.801, 0.885]``."""
-    form = "+.3f" if sign else ".3f"
     if math.isnan(value):
         return "no value"
-    if math.isnan(low):
-        return f"{value:{form}}"
-    return f"{value:{form}} [{low:{form}}, {high:{form}}]"
+    # what rounds to zero has no sign
+    form = "+z.3f" if sign else "z.3f"
+    first, *ends = (f"{x:{form}}".replace("+0.000", "0.000") for x in (value, low, high))
+    return first if math.isnan(low) else f"{first} [{', '.join(ends)}]"
 
 
 def counted(n: int, what: str) -> str:
@@ -133,71 +144,159 @@ def counted(n: int, what: str) -> str:
     return f"{n} {what}{'' if n == 1 else 's'}"
 
 
-def verdict_of(low: float, high: float) -> Verdict:
-    """Tell what an interval says of no effect."""
+def for_these(row: Mapping[str, Any]) -> str:
+    """Write `` ([-0.01, +0.02] for these models and other items)``, or nothing without it."""
+    low, high = (_number(row[end]) for end in ("items_low", "items_high"))
     if math.isnan(low) or math.isnan(high):
-        return "cannot tell"
-    return "shown" if low > 0 or high < 0 else "not shown"
+        return ""
+    return f" ([{low:+.3f}, {high:+.3f}] for these models and other items)"
+
+
+def judged(row: Mapping[str, Any], confidence: float, *, p: str = "p") -> tuple[Verdict, str]:
+    """Return the verdict on a row by the rule of verdicts, and what to say of p and q.
+
+    Parameters
+    ----------
+    row
+        With low, high, `p` and its q, set by `read_together`.
+    confidence
+        Level of the intervals.
+    p
+        Name of the column of p: ``p_languages`` has no interval, and is judged by q alone.
+
+    Returns
+    -------
+    tuple
+        The verdict, and words to follow the numbers: empty where p and q are alike.
+    """
+    raw, q = _number(row.get(p)), _number(row.get(_q(p)))
+    low, high = (_number(row[end]) for end in ("low", "high"))
+    words = with_p_and_q(raw, q)
+    if p != "p":
+        if math.isnan(q):
+            return "cannot tell", words
+        alone: Verdict = "shown" if raw < 1 - confidence else "not shown"
+    elif math.isnan(low) or math.isnan(high):
+        return "cannot tell", words
+    else:
+        alone = "shown" if low > 0 or high < 0 else "not shown"
+    # without a p, as where no item scatters, the interval stands alone
+    if alone == "shown" and q >= 1 - confidence:
+        return "not shown", f"; not when the claims of its kind are read together{words}"
+    return alone, words
+
+
+def with_p_and_q(p: float, q: float) -> str:
+    """Write `` (p = 0.018, q = 0.061)``, or nothing where they are alike or missing."""
+    shown = [f"< {_LEAST}" if x < _LEAST else f"= {x:.3f}" for x in (p, q)]
+    if math.isnan(p) or math.isnan(q) or shown[0] == shown[1]:
+        return ""
+    return f" (p {shown[0]}, q {shown[1]})"
+
+
+def read_together(claims: Sequence[tuple[dict[str, Any], str, str]], *, confidence: float) -> str:
+    """Set q beside the p of every claim, and return a note that counts what holds.
+
+    Parameters
+    ----------
+    claims
+        (row, name of its p, kind). ``p`` gets ``q`` and ``kind`` in its row, ``p_languages`` gets
+        ``q_languages``. Within a kind, rows of the same value and p are one claim.
+    confidence
+        Level of the intervals; q is held against 1 - confidence.
+
+    Returns
+    -------
+    str
+        Empty where no kind has two claims.
+    """
+    kinds: dict[str, list[tuple[dict[str, Any], str]]] = {}
+    for row, name, kind in claims:
+        kinds.setdefault(kind, []).append((row, name))
+        if name == "p":
+            row["kind"] = kind
+    level = 1 - confidence
+    said = []
+    for kind, members in kinds.items():
+        one = {(_number(row[name]), _number(row["value"])): math.nan for row, name in members}
+        q = dict(zip(one, benjamini_hochberg([p for p, _ in one]), strict=True))
+        for row, name in members:
+            # what is not a number is not equal to itself
+            key = (_number(row[name]), _number(row["value"]))
+            row[_q(name)] = q.get(key, math.nan)
+        known = [(p, x) for (p, _), x in q.items() if not math.isnan(x)]
+        if len(known) > 1:
+            raw, held = (sum(pair[i] < level for pair in known) for i in (0, 1))
+            said.append(f"{kind}: {len(known)} claims, p < {level:.3g} in {raw}, q in {held}")
+    if not said:
+        return ""
+    more = f"; {len(said) - _KINDS} more kinds in the table" if len(said) > _KINDS else ""
+    return (
+        f"Claims of a kind are read together; shown needs a false-discovery rate q < {level:.3g} "
+        f"(Benjamini and Hochberg). {'; '.join(said[:_KINDS])}{more}."
+    )
+
+
+def _q(p: str) -> str:
+    return f"q{p.removeprefix('p')}"
+
+
+def _number(x: Any) -> float:
+    return math.nan if x is None else float(x)
 
 
 def effect_row(estimate: Estimate, p: float) -> dict[str, Any]:
-    """Return the columns of an effect over items."""
+    """Return the columns of an effect over items; it has no interval where nothing scatters."""
+    # an interval without width would claim to know
+    flat = estimate.low == estimate.high
     return {
         "value": estimate.value,
-        "low": estimate.low,
-        "high": estimate.high,
+        "low": math.nan if flat else estimate.low,
+        "high": math.nan if flat else estimate.high,
         "se": estimate.se,
         "p": p,
-        "reason": estimate.reason,
+        "reason": estimate.reason or ("no item scatters" if flat else ""),
     }
 
 
-def line_row(line: Line) -> dict[str, Any]:
+def line_row(line: Line, confidence: float) -> dict[str, Any]:
     """Return the columns of a coefficient: over units first, then over items alone."""
+    items = student(line.items, confidence=confidence)
     return {
         "value": line.value,
         "low": line.low,
         "high": line.high,
         "p": line.p,
-        "items_low": line.items.low,
-        "items_high": line.items.high,
+        "items_low": items.low,
+        "items_high": items.high,
         "n": line.n_units,
         "reason": line.reason or line.items.reason,
     }
 
 
-def trend_row(line: Trend, confidence: float) -> dict[str, Any]:
-    """Return the columns of a trend over models: over other models first, then over items."""
-    half = normal_quantile(confidence) * line.se_items
+def trend_row(line: Trend, scores: Sequence[Estimate], confidence: float) -> dict[str, Any]:
+    """Return the columns of a trend over models: over other models first, then over items.
+
+    Parameters
+    ----------
+    line
+        Through `scores`.
+    scores
+        One per model, as given to `trend`.
+    confidence
+        Level of the intervals.
+    """
+    items = over_items(scores, line.leverage.tolist(), confidence=confidence)
     return {
         "value": line.slope,
         "low": line.low,
         "high": line.high,
         "p": line.p,
-        "items_low": line.slope - half,
-        "items_high": line.slope + half,
+        "items_low": items.low,
+        "items_high": items.high,
         "n": line.n_models,
         "reason": line.reason,
     }
-
-
-def with_q(table: pl.DataFrame) -> tuple[pl.DataFrame, str]:
-    """Add the column q beside p, and say how many claims hold at a false-discovery rate of 5 %.
-
-    The sentence is empty where fewer than two claims are read at once.
-    """
-    p = [math.nan if x is None else float(x) for x in table["p"]]
-    q = benjamini_hochberg(p)
-    known = [x for x in q if not math.isnan(x)]
-    done = table.with_columns(pl.Series("q", q, dtype=pl.Float64))
-    if len(known) < 2:  # noqa: PLR2004 - one claim is not many
-        return done, ""
-    raw = sum(x < 0.05 for x in p if not math.isnan(x))  # noqa: PLR2004 - the usual level
-    held = sum(x < 0.05 for x in known)  # noqa: PLR2004 - the usual level
-    return done, (
-        f"{len(known)} claims are read at once: {raw} have p < 0.05, {held} hold at a "
-        "false-discovery rate of 5 % (Benjamini and Hochberg, column q)."
-    )
 
 
 def effect_figure(

@@ -20,7 +20,7 @@ from hatscore.stats import Estimate, hat_score, mean
 from hatscore.stats.hat import slope_parts
 from hatscore.stats.weighting import check_weights
 from hatscore.studies.covariates import articles, family_of, script_of, speakers
-from hatscore.studies.effects import fit, gap_between, over_units, scoped, student_p
+from hatscore.studies.effects import fair, fit, gap_between, over_units, scoped, student_p
 from hatscore.studies.result import (
     Analysis,
     Figure,
@@ -29,20 +29,21 @@ from hatscore.studies.result import (
     cannot_tell,
     effect_figure,
     effect_row,
+    judged,
     line_row,
-    verdict_of,
-    with_q,
+    read_together,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from hatscore.outcomes import Aligned
+    from hatscore.studies.effects import Line
     from hatscore.studies.material import Material
 
-__all__ = ["dealt_anew", "pair_scores", "script", "trait_difference"]
+__all__ = ["dealt_anew", "lines_over", "pair_scores", "script", "trait_difference"]
 
 QUESTION = "Do targets in another script, of another family or with fewer resources transfer worse?"
 ALL = "mean over models"
@@ -81,7 +82,8 @@ def script(material: Material) -> Analysis:
             "all targets are alike in script and family, or too few to compare",
             notes,
         )
-    table, discovery = with_q(pl.DataFrame(rows, infer_schema_length=None))
+    discovery = read_together(_claims(rows), confidence=material.confidence)
+    table = pl.DataFrame(rows, infer_schema_length=None)
     notes.append(
         "differences: other than the source minus the same as the source. low and high of lines "
         "over languages are over other languages; items_low and items_high these languages, other "
@@ -93,7 +95,23 @@ def script(material: Material) -> Analysis:
     )
     if discovery:
         notes.append(discovery)
-    return Analysis("script", QUESTION, table, tuple(_say(table)), _figure(table), tuple(notes))
+    findings = tuple(_say(rows, material.confidence))
+    return Analysis("script", QUESTION, table, findings, _figure(table), tuple(notes))
+
+
+def _claims(rows: list[dict[str, Any]]) -> list[tuple[dict[str, Any], str, str]]:
+    """Return every p with the kind of claims that it is read with."""
+    claims = []
+    for row in rows:
+        if row["effect"] == "other - same":
+            over = "HAT, over items"
+            claims.append((row, "p", f"{over}, {ALL}" if row["model"] == ALL else over))
+            if "p_languages" in row:
+                claims.append((row, "p_languages", "HAT, over languages"))
+        else:
+            joint = ", jointly" if row["effect"] == "jointly" else ""
+            claims.append((row, "p", f"HAT, over languages{joint}"))
+    return claims
 
 
 def trait_difference(
@@ -209,10 +227,42 @@ def _language_rows(material: Material, benchmark: str, source: str) -> list[dict
     models = material.on(benchmark)
     scores: dict[str, Estimate] = {}
     for x in material.languages(benchmark):
-        of_models = [material.of(m, benchmark, x, "HAT") for m in models]
+        of_models = [fair(material.of(m, benchmark, x, "HAT")) for m in models]
         e = mean([s for s in of_models if math.isfinite(s.value)] or of_models)
         if math.isfinite(e.value):
             scores[x] = e
+    return [
+        {
+            "benchmark": benchmark,
+            "trait": line.name,
+            "effect": effect,
+            "model": ALL,
+            **line_row(line, material.confidence),
+        }
+        for effect, line in lines_over(scores, source, confidence=material.confidence)
+    ]
+
+
+def lines_over(
+    scores: Mapping[str, Estimate], source: str, *, confidence: float
+) -> list[tuple[str, Line]]:
+    """Return the lines of HAT over traits of languages, one by one and jointly.
+
+    Parameters
+    ----------
+    scores
+        By language, all with a value.
+    source
+        The source language, whose script and family the others share or do not.
+    confidence
+        Level of the intervals.
+
+    Returns
+    -------
+    list of tuple
+        ``over languages`` or ``jointly``, and the line. A trait that is the same in all
+        languages, or known of fewer than 4, has none.
+    """
     columns: dict[str, dict[str, float]] = {}
     for trait, of in _TRAITS:
         mine = of(source)
@@ -221,7 +271,7 @@ def _language_rows(material: Material, benchmark: str, source: str) -> list[dict
         }
     for name, size in _SIZES:
         columns[name] = {x: math.log10(size(x)) for x in scores}
-    rows = []
+    found = []
     usable = {}
     for name, values in columns.items():
         at = [x for x in scores if math.isfinite(values[x])]
@@ -229,34 +279,18 @@ def _language_rows(material: Material, benchmark: str, source: str) -> list[dict
             continue
         usable[name] = values
         (line,) = fit(
-            {name: [values[x] for x in at]},
-            [scores[x] for x in at],
-            confidence=material.confidence,
+            {name: [values[x] for x in at]}, [scores[x] for x in at], confidence=confidence
         )
-        rows.append(_line(benchmark, name, "over languages", line))
+        found.append(("over languages", line))
     at = [x for x in scores if all(math.isfinite(v[x]) for v in usable.values())]
     if len(usable) > 1 and len(at) >= len(usable) + _FEWEST:
         lines = fit(
             {name: [v[x] for x in at] for name, v in usable.items()},
             [scores[x] for x in at],
-            confidence=material.confidence,
+            confidence=confidence,
         )
-        rows += [
-            _line(benchmark, line.name, "jointly", line)
-            for line in lines
-            if math.isfinite(line.value)
-        ]
-    return rows
-
-
-def _line(benchmark: str, name: str, effect: str, line: Any) -> dict[str, Any]:
-    return {
-        "benchmark": benchmark,
-        "trait": name,
-        "effect": effect,
-        "model": ALL,
-        **line_row(line),
-    }
+        found += [("jointly", line) for line in lines if math.isfinite(line.value)]
+    return found
 
 
 def _mean_pairs(material: Material, blocks: list[Aligned]) -> dict[tuple[str, str], float]:
@@ -337,9 +371,8 @@ def _dealings(sizes: Sequence[int]) -> NDArray[np.intp]:
     return np.array(found)
 
 
-def _say(table: pl.DataFrame) -> list[Finding]:
+def _say(rows: list[dict[str, Any]], confidence: float) -> list[Finding]:
     found = []
-    rows = table.to_dicts()
     for row in rows:
         if row["effect"] != "other - same" or (row["model"] != ALL and _has_all(rows, row)):
             continue
@@ -354,28 +387,31 @@ def _say(table: pl.DataFrame) -> list[Finding]:
             for r in rows
             if (r["benchmark"], r["trait"], r["effect"]) == (b, f"other {trait}", "over languages")
         ]
-        verdict = verdict_of(row["low"], row["high"])
-        p_languages = row.get("p_languages")
         if over and not math.isnan(over[0]["low"]):
-            verdict = verdict_of(over[0]["low"], over[0]["high"])
-            text += f", [{over[0]['low']:+.3f}, {over[0]['high']:+.3f}] over other languages"
-        elif p_languages is not None:
-            verdict = "shown" if p_languages < 0.05 else "not shown"  # noqa: PLR2004 - usual level
-            text += f"; dealing every {trait} anew to the languages gives p = {p_languages:.3f}"
-        elif verdict == "shown":
-            verdict = "described"
-            text += "; too few languages to say it of others"
+            verdict, words = judged(over[0], confidence)
+            text += f", [{over[0]['low']:+.3f}, {over[0]['high']:+.3f}] over other languages{words}"
+        elif "p_languages" in row:
+            verdict, words = judged(row, confidence, p="p_languages")
+            text += f"; dealing every {trait} anew to the languages gives"
+            text += words or f" p = {row['p_languages']:.3f}"
+        else:
+            verdict, words = judged(row, confidence)
+            text += words
+            if verdict == "shown":
+                verdict = "described"
+                text += "; too few languages to say it of others"
         if verdict == "not shown":
             text += "; whether it is the trait or these languages is open"
         found.append(Finding(verdict, f"{text}."))
     for row in rows:
         if row["effect"] == "over languages" and row["trait"].startswith("log10"):
             shown = between(row["value"], row["low"], row["high"], sign=True)
+            verdict, words = judged(row, confidence)
             found.append(
                 Finding(
-                    verdict_of(row["low"], row["high"]),
+                    verdict,
                     f"{row['benchmark']}: HAT changes by {shown} per tenfold "
-                    f"{row['trait'].removeprefix('log10 ')} over {row['n']} languages.",
+                    f"{row['trait'].removeprefix('log10 ')} over {row['n']} languages{words}.",
                 )
             )
     return found

@@ -13,6 +13,7 @@ with means m0 and S0 over models: better source, better transfer, both together,
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,19 +30,21 @@ from hatscore.studies.result import (
     cannot_tell,
     counted,
     effect_row,
+    for_these,
+    judged,
+    read_together,
     trend_figure,
     trend_row,
-    verdict_of,
-    with_q,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hatscore.stats import Estimate
+    from hatscore.stats.regression import Trend
     from hatscore.studies.material import Material
 
-__all__ = ["PARTS", "decompose", "size"]
+__all__ = ["PARTS", "decompose", "line_of", "size", "sized"]
 
 QUESTION = "Does HAT grow with the number of parameters, and what makes target accuracy grow?"
 PARTS = ("target", "source", "transfer", "both", "rest")
@@ -58,32 +61,39 @@ def size(material: Material) -> Analysis:
     parts: list[dict[str, Any]] = []
     for scope in material.scopes:
         for kind, attribute in _COUNTS:
-            models = _sized(material, scope, attribute)
+            models = sized(material, scope, attribute)
             x = [math.log10(getattr(material.facts[m], attribute)) for m in models]
             if len(models) < _FEWEST or np.ptp(x) == 0:
                 continue
             for name, label in _SCORES:
                 scores = [material.score(m, scope, name) for m in models]
                 head = {"benchmark": scope, "parameters": kind, "score": label}
-                rows.append({**head, "lines": "pooled", **_line(x, scores, material.confidence)})
                 families = [material.facts[m].family for m in models]
-                within = _within(x, scores, families, material.confidence)
-                if within is not None:
-                    rows.append({**head, "lines": "within families", **within})
+                for lines, absorb in (("pooled", None), ("within families", families)):
+                    line = line_of(x, scores, absorb, confidence=material.confidence)
+                    if line is not None:
+                        found = trend_row(line, scores, material.confidence)
+                        rows.append({**head, "lines": lines, **found})
             if kind == "total":
                 parts += _parts(material, scope, models, x)
     if not rows:
         return cannot_tell("size", QUESTION, _why_not(material), notes)
-    table, discovery = with_q(pl.DataFrame(rows, infer_schema_length=None))
-    table = pl.concat([table, pl.DataFrame(parts, infer_schema_length=None)], how="diagonal")
+    discovery = read_together(
+        [(r, "p", _kind(r)) for r in (*rows, *parts)], confidence=material.confidence
+    )
+    table = pl.DataFrame([*rows, *parts], infer_schema_length=None)
     unknown = Finding("cannot tell", f"{_why_not(material)}.")
-    findings = [*(_say(table) or [unknown]), *_say_parts(table)]
+    findings = [*(_say(table, material.confidence) or [unknown]), *_say_parts(table)]
     notes += [
         (
             "value: change per tenfold parameters. low, high and p: over other models; items_low "
             "and items_high: these models, other items."
         ),
-        "The parts of the gain are of these models; their intervals are over items.",
+        (
+            "The parts of the gain are of these models; their intervals are over items. They add "
+            "up to the slope of target accuracy with all models alike; the line over models "
+            "weights them by their noise, so its slope is a little different."
+        ),
     ]
     if discovery:
         notes.append(discovery)
@@ -153,39 +163,54 @@ def decompose(
     return found
 
 
-def _sized(material: Material, scope: str, attribute: str) -> list[str]:
-    return [
-        m
-        for m in material.members(scope)
-        if (f := material.facts.get(m)) is not None
-        and not f.variant_of
-        and getattr(f, attribute) is not None
-        and all(math.isfinite(material.score(m, scope, name).value) for name in _NEEDED)
-    ]
-
-
-def _line(
-    x: list[float],
-    scores: list[Estimate],
+def line_of(
+    x: Sequence[float],
+    scores: Sequence[Estimate],
+    families: Sequence[str] | None,
+    *,
     confidence: float,
-    families: list[str] | None = None,
-) -> dict[str, Any]:
-    t = trend(x, scores, absorb=families, confidence=confidence, n_permutations=0)
-    return trend_row(t, confidence)
+) -> Trend | None:
+    """Return the line of scores over x, within families where these are given.
 
-
-def _within(
-    x: list[float], scores: list[Estimate], families: list[str], confidence: float
-) -> dict[str, Any] | None:
-    """Fit one slope with an intercept per family, over families with at least two sizes."""
+    Parameters
+    ----------
+    x, scores
+        One per model.
+    families
+        One per model. A family of one size shows no slope and gets no weight; None where fewer
+        than three models are in others.
+    confidence
+        Level of the intervals.
+    """
+    if families is None:
+        return trend(x, scores, confidence=confidence, n_permutations=0)
     sizes: dict[str, set[float]] = {}
     for f, v in zip(families, x, strict=True):
         sizes.setdefault(f, set()).add(v)
     keep = [i for i, f in enumerate(families) if f and len(sizes[f]) > 1]
     if len(keep) < _FEWEST:
         return None
-    kept = [families[i] for i in keep]
-    return _line([x[i] for i in keep], [scores[i] for i in keep], confidence, kept)
+    line = trend(
+        [x[i] for i in keep],
+        [scores[i] for i in keep],
+        absorb=[families[i] for i in keep],
+        confidence=confidence,
+        n_permutations=0,
+    )
+    leverage = np.zeros(len(scores))
+    leverage[keep] = line.leverage
+    return replace(line, leverage=leverage)
+
+
+def sized(material: Material, scope: str, attribute: str = "parameters_total") -> list[str]:
+    """Return the models that are points over a number of parameters."""
+    return [m for m in material.points(scope) if getattr(material.facts[m], attribute) is not None]
+
+
+def _kind(row: dict[str, Any]) -> str:
+    """Name the claims that a row is read with."""
+    over = f"{row['score']}, over models" if "lines" in row else "parts of the gain, over items"
+    return f"{over}, mean over benchmarks" if row["benchmark"] == "all" else over
 
 
 def _parts(
@@ -211,15 +236,6 @@ def _left_out(material: Material) -> list[str]:
         for m in material.models
         if (f := material.facts.get(m)) and not f.variant_of and f.parameters_total is None
     ]
-    silent = [
-        m
-        for m in material.models
-        if any(
-            math.isnan(material.score(m, b, "HAT").value)
-            for b in material.benchmarks
-            if m in material.on(b)
-        )
-    ]
     variants = [m for m in material.models if (f := material.facts.get(m)) and f.variant_of]
     if unknown:
         notes.append(
@@ -228,34 +244,32 @@ def _left_out(material: Material) -> list[str]:
         )
     if sizeless:
         notes.append(f"size not published: {', '.join(sizeless)}")
-    if silent:
-        notes.append(f"without a HAT on some benchmark, and left out there: {', '.join(silent)}")
     if variants:
         notes.append(f"further settings of a model, not models: {', '.join(variants)}")
     return notes
 
 
 def _why_not(material: Material) -> str:
-    models = _sized(material, material.scopes[0], "parameters_total")
+    models = sized(material, material.scopes[0], "parameters_total")
     sizes = {material.facts[m].parameters_total for m in models}
     if len(models) >= _FEWEST and len(sizes) == 1:
         return f"all {len(models)} models have {sizes.pop():g} billion parameters: no trend to see"
     return (
-        f"{len(models)} of {counted(len(material.models), 'model')} have a known size; "
-        f"a trend needs at least {_FEWEST} of different sizes"
+        f"{len(models)} of {counted(len(material.models), 'model')} have a known size and a HAT"
+        f"{material.besides()}; a trend needs at least {_FEWEST} of different sizes"
     )
 
 
-def _say(table: pl.DataFrame) -> list[Finding]:
+def _say(table: pl.DataFrame, confidence: float) -> list[Finding]:
     found = []
     for row in table.filter(
         (pl.col("parameters") == "total") & (pl.col("score") == "HAT")
     ).iter_rows(named=True):
         shown = between(row["value"], row["low"], row["high"], sign=True)
-        items = f"[{row['items_low']:+.3f}, {row['items_high']:+.3f}]"
         text = f"{row['benchmark']}, {row['lines']}: HAT changes by {shown} per tenfold parameters"
-        text += f" over {row['n']} models ({items} for these models and other items)"
-        verdict = verdict_of(row["low"], row["high"])
+        text += f" over {row['n']} models{for_these(row)}"
+        verdict, words = judged(row, confidence)
+        text += words
         if verdict == "not shown":
             text += "; whether it grows with size is open"
         if verdict == "cannot tell":
@@ -284,7 +298,8 @@ def _say_parts(table: pl.DataFrame) -> list[Finding]:
         found.append(
             Finding(
                 "described",
-                f"{scope}: target accuracy gains {total} per tenfold parameters: {said}.",
+                f"{scope}: target accuracy gains {total} per tenfold parameters, all models "
+                f"weighing the same: {said}.",
             )
         )
     return found
@@ -292,7 +307,7 @@ def _say_parts(table: pl.DataFrame) -> list[Finding]:
 
 def _figure(material: Material) -> Figure:
     def sizes(scope: str) -> dict[str, float]:
-        models = _sized(material, scope, "parameters_total")
+        models = sized(material, scope, "parameters_total")
         return {m: material.facts[m].parameters_total or math.nan for m in models}
 
     return trend_figure(material, sizes, x_label="billions of parameters", log_x=True)

@@ -22,10 +22,11 @@ from hatscore.studies.result import (
     Finding,
     between,
     cannot_tell,
+    counted,
     effect_figure,
     effect_row,
-    verdict_of,
-    with_q,
+    judged,
+    read_together,
 )
 
 if TYPE_CHECKING:
@@ -52,23 +53,25 @@ def thinking(material: Material) -> Analysis:
             "no two models are settings of one (variant_of in the registry), and the outcomes hold "
             "no token counts",
         )
+    discovery = read_together(
+        [(r, "p", _kind(r)) for r in (*rows, *lengths)], confidence=material.confidence
+    )
     findings: list[Finding] = []
-    table = pl.DataFrame()
     if rows:
-        table, discovery = with_q(pl.DataFrame(rows, infer_schema_length=None))
-        findings += _say(table)
+        findings += _say(rows, material.confidence)
         notes.append("differences: other setting minus the model's own, paired on items")
-        if discovery:
-            notes.append(discovery)
     else:
         findings.append(
             Finding("cannot tell", "No two models are settings of one; HAT is not compared.")
         )
     if lengths:
-        table = pl.concat([table, pl.DataFrame(lengths, infer_schema_length=None)], how="diagonal")
-        findings += _say_lengths(lengths)
+        findings += _say_lengths(lengths, material.confidence)
+        notes.append("ratios of tokens: no effect is 1, target replies as long as source replies")
     else:
         findings.append(Finding("cannot tell", "The outcomes hold no token counts."))
+    if discovery:
+        notes.append(discovery)
+    table = pl.DataFrame([*rows, *lengths], infer_schema_length=None)
     figure = _figure(table)
     return Analysis("thinking", QUESTION, table, tuple(findings), figure, tuple(notes))
 
@@ -131,10 +134,15 @@ def token_ratio(material: Material, model: str, benchmark: str, column: str) -> 
 def _settings(material: Material) -> list[dict[str, Any]]:
     # a run under an id that several settings share may be any of them
     by_name = {
-        f.name: m for m, f in material.facts.items() if not f.variant_of and f.thinking != AMBIGUOUS
+        f.name: m
+        for m in material.one_each(
+            [m for m, f in material.facts.items() if f.thinking != AMBIGUOUS]
+        )
+        if not (f := material.facts[m]).variant_of
     }
     rows = []
-    for other, f in material.facts.items():
+    for other in material.one_each(list(material.facts)):
+        f = material.facts[other]
         base = by_name.get(f.variant_of)
         if base is None:
             continue
@@ -160,13 +168,21 @@ def _settings(material: Material) -> list[dict[str, Any]]:
     return rows
 
 
+def _kind(row: dict[str, Any]) -> str:
+    """Name the claims that a row is read with."""
+    over = f"{row['score']}, over items"
+    if row.get("language") == ALL:
+        return f"{over}, {ALL}"
+    return f"{over}, mean over benchmarks" if row["benchmark"] == "all" else over
+
+
 def _lengths(material: Material) -> list[dict[str, Any]]:
     rows = []
     frame = material.outcomes.frame
-    counted_tokens = [(c, label) for c, label in _TOKENS if frame[c].null_count() < frame.height]
+    with_tokens = [(c, label) for c, label in _TOKENS if frame[c].null_count() < frame.height]
     for benchmark in material.benchmarks:
         for model in material.on(benchmark):
-            for column, label in counted_tokens:
+            for column, label in with_tokens:
                 ratios = token_ratio(material, model, benchmark, column)
                 if not ratios:
                     continue
@@ -187,14 +203,16 @@ def _lengths(material: Material) -> list[dict[str, Any]]:
     return rows
 
 
-def _say(table: pl.DataFrame) -> list[Finding]:
+def _say(rows: list[dict[str, Any]], confidence: float) -> list[Finding]:
     found = []
-    for row in table.filter(pl.col("score") == "HAT").iter_rows(named=True):
+    for row in rows:
+        if row["score"] != "HAT":
+            continue
         shown = between(row["value"], row["low"], row["high"], sign=True)
-        verdict = verdict_of(row["low"], row["high"])
+        verdict, words = judged(row, confidence)
         text = (
             f"{row['benchmark']}: {row['other']} minus {row['model']} "
-            f"(thinking {row['settings']}): HAT {shown}"
+            f"(thinking {row['settings']}): HAT {shown}{words}"
         )
         if verdict == "not shown":
             text += "; whether the setting matters is open"
@@ -204,7 +222,7 @@ def _say(table: pl.DataFrame) -> list[Finding]:
     return found
 
 
-def _say_lengths(rows: list[dict[str, Any]]) -> list[Finding]:
+def _say_lengths(rows: list[dict[str, Any]], confidence: float) -> list[Finding]:
     found = []
     means = [r for r in rows if r["language"] == ALL and not math.isnan(r["value"])]
     for benchmark in dict.fromkeys(r["benchmark"] for r in means):
@@ -213,14 +231,15 @@ def _say_lengths(rows: list[dict[str, Any]]) -> list[Finding]:
             if not part:
                 continue
             values = [r["value"] for r in part]
-            longer = sum(r["low"] > 1 for r in part)
-            shorter = sum(r["high"] < 1 for r in part)
+            known = [r for r in part if r["q"] < 1 - confidence]
+            longer = sum(r["low"] > 1 for r in known)
+            shorter = sum(r["high"] < 1 for r in known)
             found.append(
                 Finding(
                     "described",
                     f"{benchmark}: {score}, is {min(values):.2f} to {max(values):.2f} over "
-                    f"{len(part)} models; above 1 beyond its interval for {longer}, below for "
-                    f"{shorter}.",
+                    f"{counted(len(part), 'model')}; above 1 for {longer}, below for {shorter}, "
+                    f"each beyond its interval and with q < {1 - confidence:.3g}.",
                 )
             )
     return found

@@ -24,14 +24,15 @@ from hatscore.studies.result import (
     between,
     cannot_tell,
     counted,
+    for_these,
+    judged,
+    read_together,
     trend_figure,
     trend_row,
-    verdict_of,
-    with_q,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from hatscore.stats import Estimate
     from hatscore.studies.material import Material
@@ -40,6 +41,7 @@ __all__ = ["even_cutoff", "shift", "time", "years_of"]
 
 QUESTION = "Does HAT rise with the release date, and how far is it from 1?"
 _FEWEST = 3
+_DIGIT = 0.0005
 _YEAR = 365.25
 _EPOCH = dt.date(2025, 1, 1)
 _SCORES = (("HAT", "HAT"), ("target_accuracy", "target accuracy"))
@@ -59,36 +61,47 @@ def time(material: Material, *, cutoff: dt.date | None = None) -> Analysis:
     notes = []
     if lost := [m for m in material.models if m not in dated]:
         notes.append(f"no release date known: {', '.join(lost)} (add it with --models my.toml)")
-    dated = [m for m in dated if not material.facts[m].variant_of]
-    dates = {m: _date(material, m) for m in dated}
-    if len(dated) < _FEWEST or len(set(dates.values())) == 1:
+    if settings := [m for m in dated if material.facts[m].variant_of]:
+        notes.append(f"further settings of a model, not models: {', '.join(settings)}")
+    dates = {
+        scope: {m: _date(material, m) for m in material.points(scope) if m in dated}
+        for scope in material.scopes
+    }
+    # the first name of a model may be another one on another benchmark
+    every = {m: day for of in dates.values() for m, day in of.items()}
+    each = material.one_each(list(every))
+    days = [every[m] for m in each]
+    if len(each) < _FEWEST or len(set(days)) == 1:
         why = (
-            f"{len(dated)} of {counted(len(material.models), 'model')} have a known release date; "
-            f"a trend needs at least {_FEWEST}"
-            if len(dated) < _FEWEST
-            else f"all {len(dated)} models were released on {dates[dated[0]]}"
+            f"{len(each)} of {counted(len(material.models), 'model')} have a known release date "
+            f"and a HAT{material.besides()}; a trend needs at least {_FEWEST}"
+            if len(each) < _FEWEST
+            else f"all {len(each)} models were released on {days[0]}"
         )
         return cannot_tell("time", QUESTION, why, notes)
-    day = cutoff or even_cutoff(list(dates.values()))
+    day = cutoff or even_cutoff(days)
     rows: list[dict[str, Any]] = []
     for scope in material.scopes:
-        models = [m for m in dated if m in material.members(scope)]
-        x = [years_of(dates[m]) for m in models]
+        x = [years_of(d) for d in dates[scope].values()]
         for name, label in _SCORES:
-            scores = [material.score(m, scope, name) for m in models]
+            scores = [material.score(m, scope, name) for m in dates[scope]]
             rows.append({"benchmark": scope, "score": label, **_trend(x, scores, material)})
             rows.append(
                 {"benchmark": scope, "score": label}
-                | _before_after(scores, [dates[m] < day for m in models], material.confidence)
+                | _before_after(
+                    scores, [d < day for d in dates[scope].values()], material.confidence
+                )
             )
-    table, discovery = with_q(pl.DataFrame(rows, infer_schema_length=None))
+    discovery = read_together([(r, "p", _kind(r)) for r in rows], confidence=material.confidence)
+    table = pl.DataFrame(rows, infer_schema_length=None)
     notes.append(
         "trend: change per year; low, high and p over other models, items_low and items_high for "
-        f"these models and other items. shift: median difference of models since {day} and before."
+        "these models and other items. shift: the median of all differences between a model since "
+        f"{day} and one before, which is not the difference of the two medians."
     )
     if discovery:
         notes.append(discovery)
-    findings = [*_say(table, day), *_saturation(material, dated)]
+    findings = [*_say(table, day, material.confidence), *_saturation(material, dates)]
     figure = _figure(material, dates)
     return Analysis("time", QUESTION, table, tuple(findings), figure, tuple(notes))
 
@@ -149,7 +162,13 @@ def _rank_sum_law(m: int, n: int) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 def _trend(x: list[float], scores: list[Estimate], material: Material) -> dict[str, Any]:
     t = trend(x, scores, confidence=material.confidence, n_permutations=0)
-    return {"effect": "trend", **trend_row(t, material.confidence)}
+    return {"effect": "trend", **trend_row(t, scores, material.confidence)}
+
+
+def _kind(row: dict[str, Any]) -> str:
+    """Name the claims that a row is read with."""
+    over = f"{row['score']}, over models"
+    return f"{over}, mean over benchmarks" if row["benchmark"] == "all" else over
 
 
 def _before_after(
@@ -159,6 +178,11 @@ def _before_after(
     after = [s.value for s, b in zip(scores, is_before, strict=True) if not b]
     before, after = ([v for v in values if math.isfinite(v)] for values in (before, after))
     value, low, high, p = shift(before, after, confidence=confidence)
+    reason = "" if before and after else "no models on one side of the cut-off"
+    if low == high:
+        # an interval without width would claim to know
+        low = high = p = math.nan
+        reason = "all models have the same score: no scatter to see"
     return {
         "effect": "shift",
         "value": value,
@@ -170,24 +194,21 @@ def _before_after(
         "median_after": float(np.median(after)) if after else math.nan,
         "n_before": len(before),
         "n_after": len(after),
-        "reason": "" if before and after else "no models on one side of the cut-off",
+        "reason": reason,
     }
 
 
-def _say(table: pl.DataFrame, day: dt.date) -> list[Finding]:
+def _say(table: pl.DataFrame, day: dt.date, confidence: float) -> list[Finding]:
     found = []
     for row in table.filter(pl.col("score") == "HAT").iter_rows(named=True):
         scope, shown = row["benchmark"], between(row["value"], row["low"], row["high"], sign=True)
         if math.isnan(row["value"]):
             found.append(Finding("cannot tell", f"{scope}, {row['effect']}: {row['reason']}."))
             continue
-        verdict = verdict_of(row["low"], row["high"])
+        verdict, words = judged(row, confidence)
         if row["effect"] == "trend":
-            text = (
-                f"{scope}: HAT changes by {shown} per year over {row['n']} models "
-                f"([{row['items_low']:+.3f}, {row['items_high']:+.3f}] for these models and other "
-                "items)"
-            )
+            text = f"{scope}: HAT changes by {shown} per year over {row['n']} models"
+            text += for_these(row)
         else:
             text = (
                 f"{scope}: the median HAT is {row['median_before']:.3f} over {row['n_before']} "
@@ -196,41 +217,49 @@ def _say(table: pl.DataFrame, day: dt.date) -> list[Finding]:
             )
         if math.isinf(row["low"]):
             verdict, text = "cannot tell", f"{text}: too few models for an interval"
-        elif verdict == "not shown":
+        elif verdict == "cannot tell":
+            text += f"; {row['reason']}"
+        text += words
+        if verdict == "not shown":
             text += "; the direction is open"
         found.append(Finding(verdict, f"{text}."))
     return found
 
 
-def _saturation(material: Material, models: list[str]) -> list[Finding]:
+def _saturation(material: Material, dates: Mapping[str, Mapping[str, dt.date]]) -> list[Finding]:
     found = []
-    for scope in material.scopes:
-        scores = {
-            m: material.score(m, scope, "HAT") for m in models if m in material.members(scope)
-        }
-        known = {m: s for m, s in scores.items() if math.isfinite(s.value) and s.bounded}
+    for scope, of in dates.items():
+        scores = {m: material.score(m, scope, "HAT") for m in of}
+        known = {m: s for m, s in scores.items() if s.bounded}
         if not known:
             continue
         best = max(known, key=lambda m: known[m].value)
         s = known[best]
-        widths = (1 - s.value) / (s.high - s.low)
-        reach = [m for m, e in known.items() if e.low <= 1 <= e.high]
-        text = (
-            f"{scope}: the best HAT, of {best}, is {between(s.value, s.low, s.high)}, "
-            f"{1 - s.value:.3f} below 1 or {widths:.1f} times the width of its interval; "
-        )
-        text += (
-            f"{len(reach)} of {len(known)} models cannot be told from perfect transfer"
-            if reach
-            else f"none of {len(known)} models reaches 1 within its interval"
-        )
+        far = abs(1 - s.value)
+        # a HAT of 1 to three decimals has no side
+        side = "below" if s.value < 1 else "above"
+        text = f"{scope}: the best HAT, of {best}, is {between(s.value, s.low, s.high)}"
+        if far >= _DIGIT:
+            widths = f"{far / (s.high - s.low):.1f} times the width of its interval"
+            text += f", {far:.3f} {side} 1 or {widths}"
+        n = {
+            "below": sum(e.high < 1 for e in known.values()),
+            "from": sum(e.low <= 1 <= e.high for e in known.values()),
+            "above": sum(e.low > 1 for e in known.values()),
+        }
+        words = [
+            *([f"{n['below']} lie below 1"] if n["below"] else []),
+            *([f"{n['from']} cannot be told from 1"] if n["from"] else []),
+            *([f"{n['above']} lie above 1"] if n["above"] else []),
+        ]
+        text += f"; of {counted(len(known), 'model')} {', '.join(words)}, by their intervals"
         found.append(Finding("described", f"{text}."))
     return found
 
 
-def _figure(material: Material, dates: dict[str, dt.date]) -> Figure:
+def _figure(material: Material, dates: Mapping[str, Mapping[str, dt.date]]) -> Figure:
     def years(scope: str) -> dict[str, float]:
-        return {m: years_of(day) for m, day in dates.items() if m in material.members(scope)}
+        return {m: years_of(day) for m, day in dates[scope].items()}
 
     return trend_figure(material, years, x_label="release date (year)")
 

@@ -35,7 +35,8 @@ from hatscore.studies.result import (
     cannot_tell,
     effect_figure,
     effect_row,
-    verdict_of,
+    judged,
+    read_together,
 )
 
 if TYPE_CHECKING:
@@ -63,6 +64,8 @@ METRICS = (
     "overall",
 )
 ALL = "mean over models"
+# of every benchmark the mean over models, or the only model that it has
+_SUMMARY = (pl.col("model") == ALL) | (pl.col("model").n_unique().over("benchmark", "along") == 1)
 _HALF = 0.5
 _FEWEST_REPLIES = 4
 _FEWEST_EFFECTIVE = 5.0
@@ -98,12 +101,16 @@ def validation(material: Material, *, seed: int = 0) -> Analysis:
     if not rows:
         why = notes[0] if notes else "there are no targets"
         return cannot_tell("validation", QUESTION, why, notes)
+    discovery = read_together([(r, "p", _kind(r)) for r in rows], confidence=material.confidence)
     table = pl.DataFrame(rows, infer_schema_length=None)
     notes.append(
         "movement: second minus first. The source rates of the split by hardness come from half of "
         "the source replies, the split from the other half."
     )
-    return Analysis("validation", QUESTION, table, tuple(_say(table)), _figure(table), tuple(notes))
+    if discovery:
+        notes.append(discovery)
+    findings = tuple(_say(table, material.confidence))
+    return Analysis("validation", QUESTION, table, findings, _figure(table), tuple(notes))
 
 
 def strata(
@@ -237,7 +244,7 @@ def _rows(moves: Moves, confidence: float) -> list[dict[str, Any]]:
             moved = {m: moved_between(name, *pair, confidence) for m, pair in models.items()}
             known = {m: e for m, e in moved.items() if math.isfinite(e.value)}
             ends = {m: (pair[0][name].value, pair[1][name].value) for m, pair in models.items()}
-            if len(known) > 1:
+            if len(models) > 1 and known:
                 over = over_units(list(known.values()), confidence=confidence)
                 moved, ends = {ALL: over, **moved}, {ALL: (math.nan, math.nan), **ends}
             rows += [
@@ -253,6 +260,12 @@ def _rows(moves: Moves, confidence: float) -> list[dict[str, Any]]:
                 for m, e in moved.items()
             ]
     return rows
+
+
+def _kind(row: dict[str, Any]) -> str:
+    """Name the claims that a row is read with."""
+    over = f"movement of {row['metric']}, over items"
+    return f"{over}, {ALL}" if row["model"] == ALL else over
 
 
 def moved_between(
@@ -297,17 +310,16 @@ def _dials(material: Material) -> Moves:
     return found
 
 
-def _say(table: pl.DataFrame) -> list[Finding]:
+def _say(table: pl.DataFrame, confidence: float) -> list[Finding]:
     found = []
     for (benchmark, along), part in table.group_by(["benchmark", "along"], maintain_order=True):
-        models = part["model"].unique(maintain_order=True)
-        model = ALL if ALL in models else models[0]
-        rows = {r["metric"]: r for r in part.filter(pl.col("model") == model).to_dicts()}
+        rows = {r["metric"]: r for r in part.filter(_SUMMARY).to_dicts()}
         hat = rows.get("hat")
         if hat is None or math.isnan(hat["value"]):
             reasons = part.filter(pl.col("metric") == "hat")["reason"]
             found.append(Finding("cannot tell", f"{benchmark}, {along}: {reasons[0]}."))
             continue
+        model = hat["model"]
         who = f"{model} ({hat['n_models']})" if model == ALL else model
         others = ", ".join(
             f"{words} by {between(r['value'], r['low'], r['high'], sign=True)}"
@@ -319,15 +331,16 @@ def _say(table: pl.DataFrame) -> list[Finding]:
             )
             if not math.isnan((r := rows[name])["value"])
         )
-        verdict = verdict_of(hat["low"], hat["high"])
+        verdict, words = judged(hat, confidence)
         moved = between(hat["value"], hat["low"], hat["high"], sign=True)
-        says = "" if verdict == "shown" else ", within its noise"
-        text = f"{benchmark}, {along}, {who}: HAT moves by {moved}{says}; {others}."
+        if verdict == "not shown" and (hat["low"] <= 0 <= hat["high"]):
+            moved += ", within its noise"
+        text = f"{benchmark}, {along}, {who}: HAT moves by {moved}{words}; {others}."
         found.append(Finding(verdict, text))
     return found
 
 
 def _figure(table: pl.DataFrame) -> Figure:
-    shown = table.filter((pl.col("model") == ALL) | (pl.col("model").n_unique() == 1))
+    shown = table.filter(_SUMMARY)
     panel = pl.format("{} ({})", "benchmark", "along")
     return effect_figure(shown, panel=panel, label="metric", y_label="movement")
