@@ -209,12 +209,9 @@ def test_a_tiny_p_is_not_written_as_nothing():
 
 def test_the_tutorial_shows_what_is_printed(tmp_path, printed, monkeypatch):
     text = (Path(__file__).parents[2] / "docs" / "tutorial.md").read_text("utf-8")
-    table = re.search(r'^```csv title="two-models.csv"\n(.*?)^```', text, re.MULTILINE | re.DOTALL)
-    typed = re.search(
-        r"^\$ hatscore (compare two-models.csv .*?)(?<!\\)\n(.*?)^```",
-        text,
-        re.MULTILINE | re.DOTALL,
-    )
+    within = re.MULTILINE | re.DOTALL
+    table = re.search(r'^```csv title="two-models.csv"\n(.*?)^```', text, within)
+    typed = re.search(r"^\$ hatscore (compare two-models.csv .*?)(?<!\\)\n(.*?)^```", text, within)
     (tmp_path / "two-models.csv").write_text(table[1], "utf-8")
     monkeypatch.chdir(tmp_path)
     assert printed(*shlex.split(typed[1].replace("\\\n", " "))) == typed[2]
