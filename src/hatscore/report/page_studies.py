@@ -10,6 +10,8 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from hatscore.report.charts_study import study_chart
 from hatscore.report.page_tables import ENDLESS, Cell, Column, Line, Table, described
 from hatscore.report.rows import packed, rounded
@@ -17,8 +19,6 @@ from hatscore.report.text import MISSING, number, printable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    import polars as pl
 
     from hatscore.studies.result import Analysis
 
@@ -62,12 +62,10 @@ def study_parts(studies: Sequence[Analysis]) -> StudyParts:
                 k: v for k, v in spec.items() if k not in ("config", "$schema")
             }
         columns = _columns(a.table)
-        records = [_record(row, columns) for row in a.table.iter_rows()]
+        records = [_record(row, columns) for row in a.table.iter_rows(named=True)]
         if len(records) > STUDY_ROWS:
-            parts.tables[f"study-{a.name}"] = {
-                "columns": described(columns),
-                "rows": packed(records),
-            }
+            rows = packed(records)
+            parts.tables[f"study-{a.name}"] = {"columns": described(columns), "rows": rows}
         parts.shown.append(
             {
                 "name": a.name,
@@ -82,21 +80,22 @@ def study_parts(studies: Sequence[Analysis]) -> StudyParts:
 
 
 def _columns(frame: pl.DataFrame) -> tuple[Column, ...]:
-    """Return the columns of any frame, of kind ``text``, ``count`` or ``number``."""
-    return tuple(
-        Column(
-            name,
-            name.replace("_", " "),
-            "",
-            "count" if dtype.is_integer() else "number" if dtype.is_numeric() else "text",
-        )
-        for name, dtype in frame.schema.items()
-    )
+    """Return the columns of any frame that say something: names first, reasons last."""
+    made = []
+    for name, dtype in frame.schema.items():
+        held = frame[name].fill_nan(None) if dtype.is_float() else frame[name]
+        if held.is_null().all() or (dtype == pl.String and (held.fill_null("") == "").all()):
+            continue
+        kind = "count" if dtype.is_integer() else "number" if dtype.is_numeric() else "text"
+        kind = "words" if name == "reason" else kind
+        made.append(Column(name, name.replace("_", " "), "", kind))
+    # stable: within names and within numbers the order of the analysis stays
+    return tuple(sorted(made, key=lambda c: {"text": 0, "words": 2}.get(c.kind, 1)))
 
 
-def _record(row: Sequence[Any], columns: Sequence[Column]) -> dict[str, Any]:
+def _record(row: Mapping[str, Any], columns: Sequence[Column]) -> dict[str, Any]:
     """Return a row as JSON holds it; what is infinite lies beyond `ENDLESS`."""
-    return {c.key: _value(v, c) for v, c in zip(row, columns, strict=True)}
+    return {c.key: _value(row[c.key], c) for c in columns}
 
 
 def _value(value: Any, column: Column) -> Any:
@@ -119,6 +118,8 @@ def _table(records: Sequence[Mapping[str, Any]], columns: tuple[Column, ...], la
 def _cell(value: Any, column: Column, *, head: bool) -> Cell:
     """Lay out a cell as the script does."""
     kind = column.kind
+    if kind == "words":
+        return Cell(value or "", kind, head=head)
     if value is None:
         return Cell(MISSING, kind, head=head)
     if kind == "text":
