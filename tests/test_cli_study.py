@@ -291,9 +291,8 @@ def test_cells_that_cannot_be_planned_are_counted(tmp_path):
     path.write_text(
         '[study]\nmodels = ["local"]\n[[benchmark]]\nname = "nothing"\n', encoding="utf-8"
     )
-    out = run(path, "--dry-run").stdout
-    assert "cannot be planned: unknown benchmark 'nothing'" in out
-    assert "1 cells cannot be planned" in out
+    out = run(path, "--dry-run", code=2).stdout
+    assert "1 of 1 cells cannot be planned:\n  local on nothing: unknown benchmark" in out
 
 
 @pytest.mark.parametrize(

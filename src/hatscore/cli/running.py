@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from hatscore.sampling import Summary, Task
     from hatscore.sampling.cluster import Cluster
 
-__all__ = ["judge_all", "sample_all", "sample_into", "sample_prepared"]
+__all__ = ["judge_all", "sample_all", "sample_into", "sample_prepared", "tell"]
 
 MOST_ENGINES = 64  # where the number of workers is left to the cluster
 
@@ -85,7 +85,7 @@ def _sample_on_cluster(
         with show_progress(label, quiet=quiet, mode=requests[0].progress) as progress:
             summaries = sample_on_ray(jobs, cluster, progress=progress)
     for summary, directory in zip(summaries, directories, strict=True):
-        _tell(summary, directory, quiet=quiet)
+        tell(summary, directory, quiet=quiet)
     return summaries
 
 
@@ -158,11 +158,14 @@ def sample_into(request: Request, directory: Path, *, quiet: bool = False) -> Su
     InputError, ModelError, RunError
         Before anything is sampled where the request cannot work, and as `run_sampling`.
     """
-    return sample_prepared(prepare(request, stored_plans(directory)), directory, quiet=quiet)
+    prepared = prepare(request, stored_plans(directory))
+    summary = sample_prepared(prepared, directory, quiet=quiet)
+    tell(summary, directory, quiet=quiet)
+    return summary
 
 
 def sample_prepared(prepared: Prepared, directory: Path, *, quiet: bool = False) -> Summary:
-    """Sample what `directory` lacks, with progress on stderr.
+    """Sample what `directory` lacks, with progress on stderr; `tell` says what has come.
 
     Raises
     ------
@@ -190,12 +193,11 @@ def sample_prepared(prepared: Prepared, directory: Path, *, quiet: bool = False)
                     on_stop=_say_stopping,
                 )
 
-        summary = sample_planned(run, prepared.tasks, start, judge=judge)
-    _tell(summary, directory, quiet=quiet)
-    return summary
+        return sample_planned(run, prepared.tasks, start, judge=judge)
 
 
-def _tell(summary: Summary, directory: Path, *, quiet: bool) -> None:
+def tell(summary: Summary, directory: Path, *, quiet: bool) -> None:
+    """Say on stderr what has come and what is missing, warnings also if `quiet`."""
     if not quiet:
         _say(summary, directory)
     for warning in summary.warnings:

@@ -7,15 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hatscore.cli import EXIT_INCOMPLETE
+from hatscore.cli import EXIT_INCOMPLETE, EXIT_USAGE
 from hatscore.cli.complete import complete_paths
 from hatscore.cli.models import registry_option
 from hatscore.cli.options import grading_options, interval_options, reader_options, split_list
-from hatscore.errors import InputError
+from hatscore.errors import InputError, InsufficientData
 
 if TYPE_CHECKING:
     import datetime as dt
 
+    from hatscore.cli.study_check import Checked
+    from hatscore.cli.study_sampling import Limits
     from hatscore.models import Registry
     from hatscore.studies.material import Material
     from hatscore.studies.result import Analysis
@@ -42,6 +44,22 @@ __all__ = ["command"]
     help="With --dry-run: of one reply, reasoning included; default as in the replies there are.",
 )
 @click.option(
+    "--max-cost",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Of a study file: stop at so many USD of the whole study, at the prices of the file or "
+    "the registry; judges are not counted.",
+)
+@click.option(
+    "--max-total-tokens",
+    type=click.IntRange(min=1),
+    help="Of a study file: stop at so many input and output tokens of the whole study.",
+)
+@click.option(
+    "--max-replies",
+    type=click.IntRange(min=1),
+    help="Of a study file: stop at so many replies of the whole study.",
+)
+@click.option(
     "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
 @click.option(
@@ -58,52 +76,68 @@ __all__ = ["command"]
 def command(paths: tuple[str, ...], **given: Any) -> int:
     """Ask what drives transfer across models, with uncertainty.
 
-    PATH are runs, logs or tables of at least a few models. STUDY.toml names models, benchmarks
-    and languages: what is missing is sampled first. Sizes, dates and settings come from
-    `hatscore models` and from files given with --models.
+    PATH are runs, folders of runs, logs or tables of at least a few models. STUDY.toml names
+    models, benchmarks and languages: all of it is checked, what is missing is sampled, then it is
+    analysed. Sizes, dates and settings come from `hatscore models` and from files given with
+    --models.
     """
     from hatscore.models import load_models
+    from hatscore.readers.hatscore_run import sniff
     from hatscore.studies.analyses import ANALYSES
-    from hatscore.studies.material import gather
 
-    _check_words(paths, given)
     asked = split_list(given["ask"])
+    _check_words(paths, given, asked)
     registry = load_models(given["model_files"])
-    truth = None
-    complete, notes = True, []
     if given["simulate"]:
         material, truth = _simulated(registry, given)
-    else:
-        places: list[str | Path] = list(paths)
-        if len(paths) == 1 and paths[0].endswith(".toml"):
-            from hatscore.cli.study_file import describe, read_study_file
-
-            study = read_study_file(Path(paths[0]))
-            if given["dry_run"]:
-                click.echo(describe(study, registry, output_tokens=given["output_tokens"]))
-                return 0
-            complete, places = _sample(study, quiet=given["quiet"])
-        from hatscore.cli.comparable import check_comparable
-        from hatscore.cli.reading import read_graded
-
-        notes = check_comparable(places)
-        outcomes = read_graded(places, names=given["names"], count=given["count"], given=given)
-        material = gather(outcomes, registry, confidence=given["confidence"])
-    analyses = _analyse(material, asked or list(ANALYSES), given["cutoff"])
-    _show(analyses, material, notes, given, truth)
+        _show(
+            _analyse(material, asked or list(ANALYSES), given["cutoff"]), material, [], given, truth
+        )
+        return 0
+    places: list[str | Path] = list(paths)
+    complete = True
+    if _is_study_file(paths):
+        checked = _checked(paths[0], given)
+        if given["dry_run"]:
+            return _foretell(checked, registry, given)
+        complete = _sample(checked, registry, given)
+        places = [c.cell.directory for c in checked if sniff(c.cell.directory)]
+    try:
+        notes, material = _read(places, registry, given)
+    except (InputError, InsufficientData) as error:
+        if complete:
+            raise
+        # too little came for an answer; the study itself is fine and can go on
+        click.echo(f"Error: {error}", err=True)
+        return EXIT_INCOMPLETE
+    _show(_analyse(material, asked or list(ANALYSES), given["cutoff"]), material, notes, given)
     return 0 if complete else EXIT_INCOMPLETE
 
 
-def _check_words(paths: tuple[str, ...], given: dict[str, Any]) -> None:
+def _is_study_file(paths: tuple[str, ...]) -> bool:
+    return len(paths) == 1 and paths[0].endswith(".toml")
+
+
+def _check_words(paths: tuple[str, ...], given: dict[str, Any], asked: list[str]) -> None:
     if given["simulate"] and paths:
         raise InputError("--simulate draws its own models: give it no paths")
     if not given["simulate"] and not paths:
         raise InputError("give runs, logs, a study file, or --simulate paper")
-    is_file = len(paths) == 1 and paths[0].endswith(".toml")
+    is_file = _is_study_file(paths)
     if given["dry_run"] and not is_file:
         raise InputError("--dry-run is for a study file: hatscore study STUDY.toml --dry-run")
+    for name in ("max_cost", "max_total_tokens", "max_replies"):
+        if given[name] is not None and not is_file:
+            raise InputError(
+                f"--{name.replace('_', '-')} is for a study file: without one nothing is sampled"
+            )
     if given["output_tokens"] is not None and not given["dry_run"]:
         raise InputError("--output-tokens is for the cost that --dry-run tells")
+    if given["cutoff"] is not None and asked and "time" not in asked:
+        raise InputError(
+            "--cutoff is for the analysis time, which is not asked for: add it to --ask "
+            f"{','.join(asked)}, or leave --cutoff out"
+        )
     if not is_file and any(p.endswith(".toml") for p in paths):
         raise InputError("a study file stands alone; runs and files are not mixed")
 
@@ -118,13 +152,49 @@ def _simulated(registry: Registry, given: dict[str, Any]) -> tuple[Material, Any
     return gather(study.outcomes, registry, confidence=given["confidence"]), study
 
 
-def _sample(study: Any, *, quiet: bool) -> tuple[bool, list[str | Path]]:
-    from hatscore.cli.running import sample_into
+def _checked(path: str, given: dict[str, Any]) -> list[Checked]:
+    from hatscore.cli.study_check import check_cells
+    from hatscore.cli.study_file import read_study_file
 
-    complete = True
-    for cell in study.cells:
-        complete &= sample_into(cell.request, cell.directory, quiet=quiet).complete
-    return complete, [cell.directory for cell in study.cells]
+    return check_cells(read_study_file(Path(path), model_files=given["model_files"]))
+
+
+def _limits(given: dict[str, Any]) -> Limits:
+    from hatscore.cli.study_sampling import Limits
+
+    return Limits(given["max_replies"], given["max_total_tokens"], given["max_cost"])
+
+
+def _foretell(checked: list[Checked], registry: Registry, given: dict[str, Any]) -> int:
+    """Say what is missing; the exit code tells whether the study could be sampled."""
+    from hatscore.cli.study_outlook import describe
+    from hatscore.cli.study_sampling import check_prices
+
+    click.echo(describe(checked, registry, output_tokens=given["output_tokens"]))
+    check_prices(checked, registry, _limits(given))
+    return EXIT_USAGE if any(c.problem for c in checked) else 0
+
+
+def _sample(checked: list[Checked], registry: Registry, given: dict[str, Any]) -> bool:
+    from hatscore.cli.study_check import require_sampling
+    from hatscore.cli.study_sampling import check_prices, sample_study
+
+    limits = _limits(given)
+    require_sampling(checked)
+    check_prices(checked, registry, limits)
+    return sample_study(checked, registry, limits, quiet=given["quiet"])
+
+
+def _read(
+    places: list[str | Path], registry: Registry, given: dict[str, Any]
+) -> tuple[list[str], Material]:
+    from hatscore.cli.comparable import check_comparable
+    from hatscore.cli.reading import read_graded
+    from hatscore.studies.material import gather
+
+    notes = check_comparable(places)
+    outcomes = read_graded(places, names=given["names"], count=given["count"], given=given)
+    return notes, gather(outcomes, registry, confidence=given["confidence"])
 
 
 def _analyse(material: Material, asked: list[str], cutoff: dt.datetime | None) -> list[Analysis]:
@@ -142,12 +212,12 @@ def _show(
     material: Material,
     notes: list[str],
     given: dict[str, Any],
-    study: Any,
+    study: Any = None,
 ) -> None:
     from hatscore.cli import study_show
 
     truth = study_show.truth_of(study, material, analyses) if study is not None else None
-    said = [*notes, *material.notes]
+    said = study_show.said_of(material, notes)
     if given["style"] == "json":
         click.echo(study_show.document(analyses, material, said, truth))
     else:

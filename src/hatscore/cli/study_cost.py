@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from hatscore.cli.outlook import Outlook
+    from hatscore.cli.study_file import Cell
     from hatscore.models import Registry
     from hatscore.sampling import SamplingParams, SamplingPlan, Task
 
@@ -96,25 +97,26 @@ def expected(
     return Expected(found, basis, output_tokens is None and seen is None)
 
 
-def price_of(model: str, registry: Registry, *, batch: bool = False) -> Price | None:
-    """Return the registry's price of a model, None where it holds none.
+def price_of(cell: Cell, registry: Registry) -> Price | None:
+    """Return the price that the study file gives, else that of the registry, else None.
 
     Parameters
     ----------
-    model
-        As in a study file.
+    cell
+        Of a study file; for batches some vendors ask less.
     registry
         Holds the prices.
-    batch
-        Whether replies are asked for in batches, for which some vendors ask less.
     """
+    model = cell.model
+    if cell.prices is not None:
+        return Price(model, *cell.prices, f"{cell.prices[0]:g} and {cell.prices[1]:g} as given")
     entry = registry.find(model)
     if entry is None or not set(entry.price) >= _PRICED:
         return None
     price = entry.price
     said = f"price of the {price.get('of', 'vendor')} on {price.get('date', 'an unknown day')}"
     share = 1.0
-    if batch and "batch_discount" in price:
+    if cell.request.batch and "batch_discount" in price:
         share = 1.0 - float(price["batch_discount"])
         said += f", {price['batch_discount']:.0%} off in batches"
     if not entry.is_sure("price"):

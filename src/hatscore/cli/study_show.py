@@ -11,21 +11,39 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from hatscore._version import __version__
+from hatscore.report.health import alarms
 from hatscore.studies.recovery import metrics_against_truth, recovery
 from hatscore.studies.result import counted
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from hatscore.studies.material import Material
     from hatscore.studies.result import Analysis
     from hatscore.studies.simulated import SimulatedStudy
 
-__all__ = ["TruthTables", "document", "truth_of", "words", "write"]
+__all__ = ["Said", "TruthTables", "document", "said_of", "truth_of", "words", "write"]
 
 SCHEMA_NUMBER = 1
 """Raised whenever a key of the JSON document changes its name or meaning."""
 _WIDTH = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a reader of the findings should know of the data.
+
+    Attributes
+    ----------
+    notes
+        What was left out, and which settings differ between runs.
+    alarms
+        Where the way replies ended can move a score.
+    """
+
+    notes: tuple[str, ...] = ()
+    alarms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +65,12 @@ class TruthTables:
     metrics: pl.DataFrame
 
 
+def said_of(material: Material, notes: Sequence[str] = ()) -> Said:
+    """Return `notes`, those of the data and of the material, and the alarms of `hatscore score`."""
+    every = (*notes, *material.outcomes.notes, *material.notes)
+    return Said(tuple(dict.fromkeys(every)), tuple(alarms(material.outcomes)))
+
+
 def truth_of(study: SimulatedStudy, material: Material, analyses: list[Analysis]) -> TruthTables:
     """Return what was found beside what is true."""
     effects = recovery(study, material, analyses)
@@ -60,10 +84,11 @@ def truth_of(study: SimulatedStudy, material: Material, analyses: list[Analysis]
 
 
 def words(
-    analyses: list[Analysis], material: Material, notes: list[str], truth: TruthTables | None
+    analyses: list[Analysis], material: Material, said: Said, truth: TruthTables | None
 ) -> str:
     """Return the findings as text of 80 columns."""
-    lines = [_head(material), *(_wrap(f"Note: {n}") for n in notes)]
+    lines = [_head(material), *(_wrap(f"! {n}") for n in said.alarms)]
+    lines += [_wrap(f"Note: {n}") for n in said.notes]
     for a in analyses:
         lines += ["", f"{a.name}: {a.question}"]
         lines += [_wrap(f"- {f.verdict}: {f.text}", "  ") for f in a.findings]
@@ -87,7 +112,7 @@ def words(
 
 
 def document(
-    analyses: list[Analysis], material: Material, notes: list[str], truth: TruthTables | None
+    analyses: list[Analysis], material: Material, said: Said, truth: TruthTables | None
 ) -> str:
     """Return everything as one JSON document; what is not a number is null."""
     found: dict[str, Any] = {
@@ -96,7 +121,8 @@ def document(
         "confidence": material.confidence,
         "models": list(material.models),
         "benchmarks": {b: list(material.languages(b)) for b in material.benchmarks},
-        "notes": notes,
+        "notes": list(said.notes),
+        "alarms": list(said.alarms),
         "analyses": [
             {
                 "name": a.name,
@@ -121,7 +147,7 @@ def write(
     directory: Path,
     analyses: list[Analysis],
     material: Material,
-    notes: list[str],
+    said: Said,
     truth: TruthTables | None,
 ) -> list[Path]:
     """Write findings.md, study.json, and a table and a figure per analysis; return the files."""
@@ -131,7 +157,8 @@ def write(
     directory.mkdir(parents=True, exist_ok=True)
     written = []
     lines = ["# Study", "", _head(material), ""]
-    lines += [f"- {n}" for n in notes]
+    lines += [f"- **{n}**" for n in said.alarms]
+    lines += [f"- {n}" for n in said.notes]
     for a in analyses:
         lines += ["", f"## {a.name.capitalize()}", "", f"*{a.question}*", ""]
         lines += [f"- **{f.verdict}**: {f.text}" for f in a.findings]
@@ -155,7 +182,7 @@ def write(
             written.append(path)
     for name, text in (
         ("findings.md", "\n".join(lines) + "\n"),
-        ("study.json", document(analyses, material, notes, truth) + "\n"),
+        ("study.json", document(analyses, material, said, truth) + "\n"),
     ):
         path = directory / name
         path.write_text(text, encoding="utf-8")
