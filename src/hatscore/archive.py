@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -14,14 +15,45 @@ from hatscore.errors import InputError, ReaderError
 from hatscore.scoring import Measurement
 from hatscore.stats import Estimate
 
-__all__ = ["is_archive", "read_scores", "write_scores"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["Archive", "is_archive", "read_archive", "read_scores", "write_scores"]
 
 _KIND = "hatscore-scores"
 _KEYS = ("model", "benchmark", "language")
 
 
-def write_scores(found: list[Measurement], path: str | Path) -> None:
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """What a file of scores holds.
+
+    Attributes
+    ----------
+    found
+        The scores.
+    asked
+        What was asked and how it was graded, as it was given to `write_scores`; empty in files
+        older than this.
+    """
+
+    found: list[Measurement]
+    asked: list[dict[str, Any]]
+
+
+def write_scores(
+    found: list[Measurement], path: str | Path, *, asked: Sequence[Mapping[str, Any]] = ()
+) -> None:
     """Write measurements with the influence of every cluster: JSON, or Parquet by the suffix.
+
+    Parameters
+    ----------
+    found
+        The scores.
+    path
+        Where to.
+    asked
+        What scores do not say and whoever compares them must know, as JSON can hold it.
 
     Raises
     ------
@@ -40,7 +72,8 @@ def write_scores(found: list[Measurement], path: str | Path) -> None:
         for m in found
     ]
     if where.suffix == ".json":
-        document = {"kind": _KIND, "hatscore": __version__, "measurements": rows}
+        document: dict[str, Any] = {"kind": _KIND, "hatscore": __version__, "asked": list(asked)}
+        document["measurements"] = rows
         where.write_text(json.dumps(document, allow_nan=False), encoding="utf-8")
     elif where.suffix == ".parquet":
         flat = [
@@ -51,7 +84,7 @@ def write_scores(found: list[Measurement], path: str | Path) -> None:
         ]
         schema = dict.fromkeys([*_KEYS, "score", "estimate"], pl.String())
         frame = pl.DataFrame(flat, schema={**schema, "curvature_p": pl.Float64()})
-        frame.write_parquet(where, metadata={"kind": _KIND})
+        frame.write_parquet(where, metadata={"kind": _KIND, "asked": json.dumps(list(asked))})
     else:
         raise InputError(f"{where}: scores are written as .json or .parquet")
 
@@ -72,6 +105,11 @@ def is_archive(path: str | Path) -> bool:
 
 
 def read_scores(path: str | Path) -> list[Measurement]:
+    """Return the scores that `write_scores` wrote; raises as `read_archive`."""
+    return read_archive(path).found
+
+
+def read_archive(path: str | Path) -> Archive:
     """Return what `write_scores` wrote.
 
     Raises
@@ -85,8 +123,8 @@ def read_scores(path: str | Path) -> list[Measurement]:
     try:
         if where.suffix == ".parquet":
             return _from_parquet(where)
-        rows = json.loads(where.read_text(encoding="utf-8"))["measurements"]
-        return [
+        document = json.loads(where.read_text(encoding="utf-8"))
+        found = [
             Measurement(
                 row["model"],
                 row["benchmark"],
@@ -94,13 +132,14 @@ def read_scores(path: str | Path) -> list[Measurement]:
                 {name: Estimate.from_dict(plain) for name, plain in row["scores"].items()},
                 math.nan if row["curvature_p"] is None else float(row["curvature_p"]),
             )
-            for row in rows
+            for row in document["measurements"]
         ]
+        return Archive(found, document.get("asked", []))
     except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
         raise ReaderError(f"{where}: damaged scores: {error}") from error
 
 
-def _from_parquet(where: Path) -> list[Measurement]:
+def _from_parquet(where: Path) -> Archive:
     frame = pl.read_parquet(where)
     found = []
     for (model, benchmark, language), part in frame.group_by(_KEYS, maintain_order=True):
@@ -111,4 +150,4 @@ def _from_parquet(where: Path) -> list[Measurement]:
         p = part["curvature_p"][0]
         curvature_p = math.nan if p is None else float(p)
         found.append(Measurement(str(model), str(benchmark), str(language), scores, curvature_p))
-    return found
+    return Archive(found, json.loads(pl.read_parquet_metadata(where).get("asked", "[]")))

@@ -59,6 +59,7 @@ def command(paths: tuple[str, ...], style: str, **given: Any) -> int:
     tables of others. A and B are the names of two models in them. Gates look at the macro average
     of every benchmark, and fail where only one of the models has it.
     """
+    from hatscore.cli.comparable import check_comparable
     from hatscore.comparing import COMPARED, compare, unpaired
 
     *where, first, second = paths
@@ -66,6 +67,9 @@ def command(paths: tuple[str, ...], style: str, **given: Any) -> int:
         raise InputError("give at least one path, then the names of two models: PATH... A B")
     confidence, fail_below, noninferior = (
         given[name] for name in ("confidence", "fail_below", "noninferior")
+    )
+    remarks = check_comparable(
+        where, models=(first, second), names=given["names"], count=given["count"]
     )
     found = _measure(where, given, confidence=confidence)
     wanted = split_list(given["scores"]) or ["hat"]
@@ -82,7 +86,7 @@ def command(paths: tuple[str, ...], style: str, **given: Any) -> int:
     lacking = [f"{lack.benchmark}: {lack.reason}" for lack in unpaired(found, first, second)]
     # a gate that cannot look is not a gate that passes
     failures = [*_failures(rows, fail_below, noninferior), *lacking] if gated else []
-    notes = [] if gated else lacking
+    notes = remarks if gated else [*lacking, *remarks]
     shown = [row for row in rows if row.score in wanted]
     click.echo(
         _written(shown, (first, second), confidence, style, failures=failures, notes=notes),

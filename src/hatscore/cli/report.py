@@ -65,10 +65,14 @@ def command(
     of others. The page filters and sorts in any browser, from disk, without a network. A score
     opens its items and replies; many of them lie in a folder beside the page, so hand both on.
     """
+    from hatscore.cli.comparable import check_comparable
     from hatscore.cli.pages import write_page
     from hatscore.cli.reading import read_graded
     from hatscore.models import load_models
 
+    # one page ranks its models, with a study or without
+    for note in check_comparable(paths):
+        click.echo(f"Note: {note}", err=True)
     figures = [name for name in split_list(given.pop("figures")) if name != "none"]
     study, files, items = (given.pop(name) for name in ("study", "model_files", "items"))
     registry = load_models(files)
@@ -83,21 +87,17 @@ def command(
         given=given,
         wanted=items,
         confidence=confidence,
-        studies=_studies(paths, outcomes, registry, confidence) if study else (),
+        studies=_studies(outcomes, registry, confidence) if study else (),
         formats=figures,
     )
     click.echo(str(page))
 
 
-def _studies(
-    paths: tuple[str, ...], outcomes: Outcomes, registry: Registry, confidence: float
-) -> list[Analysis]:
-    from hatscore.cli.comparable import check_comparable
+def _studies(outcomes: Outcomes, registry: Registry, confidence: float) -> list[Analysis]:
     from hatscore.studies.analyses import analyse
     from hatscore.studies.material import gather
 
-    notes = check_comparable(paths)
     material = gather(outcomes, registry, confidence=confidence)
-    for note in [*notes, *material.notes]:
+    for note in material.notes:
         click.echo(f"Note: {note}", err=True)
     return analyse(material)

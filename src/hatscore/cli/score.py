@@ -86,8 +86,10 @@ def command(
     found = measurements(outcomes, confidence=given["confidence"])
     if save is not None:
         from hatscore.archive import write_scores
+        from hatscore.cli.comparable import what_was_asked
 
-        write_scores(found, save)
+        asked = what_was_asked(paths, names=given["names"], count=given["count"])
+        write_scores(found, save, asked=asked)
     mended = (
         None if labels is None else _corrected(paths, labels, found, pooled=pooled, given=given)
     )

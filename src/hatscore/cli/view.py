@@ -95,6 +95,7 @@ def _existing(paths: tuple[str, ...]) -> Path | None:
 
 def _built(paths: tuple[str, ...], given: dict[str, Any]) -> Path:
     """Return the page of `paths`, made anew unless data and options are as they were."""
+    from hatscore.cli.comparable import check_comparable
     from hatscore.cli.pages import write_page
     from hatscore.cli.reading import read_graded
     from hatscore.models import load_models
@@ -106,6 +107,8 @@ def _built(paths: tuple[str, ...], given: dict[str, Any]) -> Path:
     page, stamp = directory / _PAGE, directory / ".state"
     if page.is_file() and stamp.is_file() and stamp.read_text(encoding="utf-8") == state:
         return page
+    for note in check_comparable(paths):
+        click.echo(f"Note: {note}", err=True)
     click.echo("Building the page ...", err=True)
     outcomes = read_graded(paths, names=names, count=count, given=given)
     stamp.unlink(missing_ok=True)
