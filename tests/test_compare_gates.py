@@ -112,3 +112,18 @@ def test_nothing_in_common_is_wrong_use(file):
     found = measurements(Outcomes.read_parquet(file(rows("new", "x"), rows("old", "y"))))
     with pytest.raises(InputError, match="no benchmark and language in common"):
         compare(found, "new", "old")
+
+
+@pytest.mark.parametrize("option", ["--fail-below", "--noninferior"])
+@pytest.mark.parametrize("limit", ["nan", "inf", "-inf", "1e999", "x", ""])
+def test_a_gate_needs_a_finite_limit(file, hatscore, option, limit):
+    path = file(rows("new", "x"), rows("old", "x"))
+    code, out, err = hatscore("compare", path, "new", "old", f"{option}={limit}")
+    assert (code, out) == (2, "")
+    assert f"Invalid value for '{option}'" in err
+
+
+def test_a_margin_is_not_negative_but_a_limit_may_be(file, hatscore):
+    path = file(rows("new", "x"), rows("old", "x"))
+    assert hatscore("compare", path, "new", "old", "--noninferior=-0.1")[0] == 2
+    assert hatscore("compare", path, "new", "old", "--fail-below=-1")[0] == 0

@@ -24,6 +24,15 @@ EXIT_GATE = 1
 FORMATS = ("table", "json", "csv", "md", "latex")
 
 
+def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
+    """Refuse what nothing can be below, or everything: such a gate passes or fails unseen."""
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter(
+            f"{value} is no limit; expected a finite number such as 0.1", ctx=ctx, param=param
+        )
+    return value
+
+
 @click.command("compare")
 @click.argument(
     "paths", nargs=-1, required=True, metavar="PATH... A B", shell_complete=complete_paths
@@ -40,12 +49,14 @@ FORMATS = ("table", "json", "csv", "md", "latex")
 @click.option(
     "--fail-below",
     type=float,
+    callback=_finite,
     metavar="X",
     help="Exit code 1 unless the macro HAT difference A - B is at least X.",
 )
 @click.option(
     "--noninferior",
     type=click.FloatRange(min=0),
+    callback=_finite,
     metavar="MARGIN",
     help="Exit code 1 unless the interval of A - B lies above -MARGIN.",
 )
