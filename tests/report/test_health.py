@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import polars as pl
 import pytest
 
@@ -61,27 +63,66 @@ def test_a_clean_run_raises_no_alarm(table):
     assert alarms(table(SOURCE, ("de", 10, 5, {}))) == []
 
 
-@pytest.mark.parametrize(("short", "expected"), [(20, 0), (21, 1)])
-def test_short_replies_alarm_above_two_percent(table, short, expected):
+def lower_end(part, whole, q=1.959963985):
+    p = part / whole
+    half = q * math.sqrt(p * (1 - p) / whole + q * q / (4 * whole * whole))
+    return (p + q * q / (2 * whole) - half) / (1 + q * q / whole)
+
+
+@pytest.mark.parametrize(("short", "expected"), [(28, 0), (29, 1)])
+def test_short_replies_alarm_surely_above_two_percent(table, short, expected):
+    assert (lower_end(short, 1000) > 0.02) == bool(expected)
     split = {"empty": short // 2, "truncated": short - short // 2}
     found = alarms(table(("en", 1000, 5, {}), ("de", 1000, 5, split)))
     assert len(found) == expected
-    assert all("in de 2.1 %" in text and "21 of 1000" not in text for text in found)
-    assert all(
-        f"empty {split['empty']}, truncated {split['truncated']} of 1000" in x for x in found
-    )
+    for text in found:
+        assert text.startswith("m on b: replies are empty or truncated in de 2.9 % (empty 14, ")
+        assert "truncated 15 of 1000); surely above 2 %" in text
 
 
-@pytest.mark.parametrize(("unparsed", "expected"), [(50, 0), (51, 1)])
-def test_unparsed_replies_alarm_above_five_percent(table, unparsed, expected):
+@pytest.mark.parametrize(("unparsed", "expected"), [(63, 0), (64, 1)])
+def test_unparsed_replies_alarm_surely_above_five_percent(table, unparsed, expected):
+    assert (lower_end(unparsed, 1000) > 0.05) == bool(expected)
     found = alarms(table(("en", 1000, 5, {}), ("de", 1000, 5, {"unparsed": unparsed})))
     assert len(found) == expected
-    assert all("in de 5.1 % of replies hold no readable answer (51 of 1000)" in x for x in found)
+    assert all("no readable answer in de 6.4 % (64 of 1000)" in x for x in found)
 
 
-def test_the_source_language_is_watched_too(table):
-    (text,) = alarms(table(("en", 10, 5, {"truncated": 1}), ("de", 10, 5, {})))
-    assert "in en" in text
+@pytest.mark.parametrize("n", [1, 5, 9])
+def test_one_reply_of_few_is_no_alarm_and_two_are(table, n):
+    assert alarms(table(("en", 9, 0, {}), ("de", n, 0, {"empty": 1}))) == []
+    if n > 1:
+        (text,) = alarms(table(("en", 9, 0, {}), ("de", n, 0, {"empty": 2})))
+        assert f"(empty 2 of {n})" in text
+
+
+def test_languages_stand_in_one_line_worst_first(table):
+    empty = dict(zip("abcdefgh", range(8, 81, 10), strict=True))
+    rows = [(x, 100, 5, {"empty": n}) for x, n in empty.items()]
+    (text,) = alarms(table(("en", 100, 5, {}), *rows))
+    places = [text.index(f"{x} {empty[x]}.0 %") for x in "hgfedc"]
+    assert places == sorted(places)
+    assert "and in 2 others; surely" in text
+
+
+def test_what_every_language_has_a_little_of_is_told_of_all_together(table):
+    few = [(x, 9, 3, {"empty": 1}) for x in "abcdefgh"]
+    (text,) = alarms(table(("en", 9, 3, {}), *few))
+    assert "in the 9 languages together, 9.9 % (empty 8 of 81)" in text
+
+
+def test_the_line_of_the_worst_comes_first(table):
+    mild = table(("en", 100, 5, {}), ("de", 100, 5, {"unparsed": 20}), model="mild").frame
+    bad = table(("en", 100, 5, {"truncated": 60}), ("de", 100, 5, {"error": 2}), model="bad").frame
+    found = alarms(Outcomes.from_frame(pl.concat([mild, bad])))
+    assert [text.split(" on ")[0] for text in found] == ["bad", "mild", "bad"]
+    assert "in en 60.0 %" in found[0]
+    assert "do not count" in found[2]
+
+
+def test_empty_replies_that_are_kept_out_of_n_alarm(table):
+    (text,) = alarms(table(("en", 10, 5, {}), ("de", 0, 0, {"empty": 5})))
+    assert "de all (empty 5 of 0)" in text
 
 
 @pytest.mark.parametrize("status", ["error", "judge_unparsed"])
@@ -89,8 +130,8 @@ def test_one_uncounted_reply_alarms_with_its_bounds(table, status):
     # items: 4 of 9 right and one unknown, 5 of 10 right
     (text,) = alarms(table(SOURCE, SOURCE, ("de", 9, 4, {status: 1}), ("de", 10, 5, {})))
     assert f"1 of 20 replies do not count ({status} 1)" in text
-    assert "0.450 if all of them were wrong" in text  # (4/10 + 5/10) / 2
-    assert "0.500 if all were right" in text  # (5/10 + 5/10) / 2
+    # all wrong: (4/10 + 5/10) / 2, all right: (5/10 + 5/10) / 2
+    assert text.endswith("is 0.450 to 0.500 in de (1 of 20)")
 
 
 def test_bounds_of_items_whose_source_was_lost(table):
@@ -98,5 +139,5 @@ def test_bounds_of_items_whose_source_was_lost(table):
     (text,) = alarms(
         table(SOURCE, ("en", 0, 0, {"error": 10}), ("de", 10, 5, {}), ("de", 10, 5, {}))
     )
-    assert "in en 10 of 20 replies do not count" in text
-    assert "0.250 if all of them were wrong, 0.750 if all were right" in text
+    assert "10 of 20 replies do not count" in text
+    assert "0.250 to 0.750 in en (10 of 20)" in text

@@ -356,7 +356,7 @@ def test_alarms_notes_and_context_are_shown(simulated, page_of):
     context = {"Plan": {"prompt language": "native", "mode": "chat"}}
     page = page_of(outcomes, context=context, confidence=0.9)
     items = [words(x) for x in page.all("li")]
-    assert len(alarms(outcomes)) == 4
+    assert len(alarms(outcomes)) == 1
     for text in alarms(outcomes):
         assert text in items
     assert "Plan" in [words(x) for x in page.all("h3")]

@@ -165,7 +165,7 @@ def test_notes_alarms_and_curvature_stand_below(table):
     assert de.curvature_p < 0.01
     assert "m on b: profile is curved in de (p < 0.001): the integral" in text
     assert f"{with_interval(de.scores['hat_profile'])} is the HAT there" in text
-    assert "! m on b: in de 40 of 440 replies do not count" in text
+    assert "! m on b: 40 of 440 replies do not count" in text
     assert "* m on b: fr lacks 1 of 40 items" in text
 
 
