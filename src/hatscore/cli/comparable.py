@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,16 @@ _ASKED = {
 _GRADED = {"count": "replies that count as not correct", "names": "names accepted"}
 _REFUSED = {**_ASKED, **_GRADED}
 _SHOWN = 3
-_NOTED = {"items": "number of items", "seed": "seed of the items", "mode": "mode of the prompts"}
+_PARAMS = {"temperature": "temperature", "top_p": "top_p", "max_tokens": "most tokens of a reply"}
+_NOTED = {
+    "items": "number of items",
+    "seed": "seed of the items",
+    "mode": "mode of the prompts",
+    **_PARAMS,
+}
+_UNSET = {"items": "all", "max_tokens": "those of the benchmark"}
+_WORDS = {**_REFUSED, **_NOTED}
+_DATA = re.compile(r"data=[^,)]*")
 
 
 def what_was_asked(
@@ -104,7 +114,8 @@ def check_comparable(
         Two runs of one benchmark with another version, source language or language of the
         prompts, or graded by other rules; names the runs and the difference.
     """
-    seen: dict[tuple[str, str], tuple[object, str]] = {}
+    seen: dict[tuple[str, str], dict[object, list[str]]] = {}
+    versions: dict[tuple[str, object], dict[str, None]] = {}
     refused: dict[str, list[str]] = {}
     notes: list[str] = []
     silent: list[str] = []
@@ -115,19 +126,26 @@ def check_comparable(
         if models is not None and record["model"] not in models:
             continue
         label, facts = record["benchmark"], record["facts"]
-        for name, words in {**_REFUSED, **_NOTED}.items():
-            if name not in facts:
-                continue
-            first, there = seen.setdefault((label, name), (facts[name], where))
-            if facts[name] != first:
-                said = f"{label}: {words}: {_shown(first)} in {there}, {_shown(facts[name])} in "
-                (refused.setdefault(name, []) if name in _REFUSED else notes).append(said + where)
+        for name in _WORDS:
+            if name in facts:
+                seen.setdefault((label, name), {}).setdefault(facts[name], []).append(where)
+        versions.setdefault((_DATA.sub("data=", label), facts.get("version")), {})[label] = None
+    for (label, name), values in seen.items():
+        if len(values) > 1:
+            parts = ", ".join(f"{_shown(name, v)} in {_few(there)}" for v, there in values.items())
+            said = f"{label}: {_WORDS[name]}: {parts}"
+            (refused.setdefault(name, []) if name in _REFUSED else notes).append(said)
     if refused:
         raise InputError(_refusal(refused))
+    notes += [
+        f"{' and '.join(labels)} count as different benchmarks, though they may be one: their "
+        "data lie under different names"
+        for labels in versions.values()
+        if len(labels) > 1
+    ]
     if silent and len(paths) > 1:
-        more = f" and {len(silent) - _SHOWN} more" if len(silent) > _SHOWN else ""
         notes.append(
-            f"{', '.join(silent[:_SHOWN])}{more}: nothing says which version and prompts they "
+            f"{_few(silent)}: nothing says which version and prompts they "
             "had; whether they compare is for you to know"
         )
     return notes
@@ -162,8 +180,16 @@ def _refusal(refused: Mapping[str, Sequence[str]]) -> str:
 
 
 def _value(config: RunConfig, plan: BenchmarkPlan, name: str) -> Any:
-    return getattr(plan, name) if hasattr(plan, name) else getattr(config, name)
+    for holder in (plan, config, config.params):
+        if hasattr(holder, name):
+            return getattr(holder, name)
+    raise AttributeError(name)
 
 
-def _shown(value: object) -> str:
-    return "all" if value is None else str(value)
+def _shown(name: str, value: object) -> str:
+    return _UNSET.get(name, "none sent") if value is None else str(value)
+
+
+def _few(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
