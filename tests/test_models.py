@@ -163,6 +163,20 @@ def test_users_add_and_override(own):
         ('[[model]]\nname = "a"\nunsure = ["price_in"]\n', "names no field: 'price_in'"),
         ('[[model]]\nname = "a"\nids = "a"\n', "list of texts"),
         ('[[model]]\nname = "a"\nretired = [{ id = "a" }]\n', "retired"),
+        ('[[model]]\nname = "a"\nprice = { in = 1, out = 2 }\n', "did you mean input"),
+        ('[[model]]\nname = "a"\nprice = { input = 1 }\n', "both input and output"),
+        (
+            '[[model]]\nname = "a"\nprice = { input = "1", output = 2 }\n',
+            "input in USD per million",
+        ),
+        (
+            '[[model]]\nname = "a"\nprice = { input = 1, output = -2 }\n',
+            "output in USD per million",
+        ),
+        (
+            '[[model]]\nname = "a"\nprice = { input = 1, output = 2, batch_discount = 50 }\n',
+            "a share from 0 to 1",
+        ),
         ('[[models]]\nname = "a"\n', "expected \\[\\[model\\]\\] tables, found models"),
         ("name = [", "no TOML"),
     ],
@@ -194,6 +208,25 @@ def test_command_says_what_is_unsure_and_retired():
     )
     assert "! gemini-2.5-flash at Vertex AI was retired on 2026-10-16 (unsure)" in out
     assert "parameters" not in out
+
+
+def test_command_knows_a_model_by_the_id_of_a_server():
+    out = CliRunner().invoke(command, ["google/gemma-3-4b-it"]).output
+    assert out.startswith("gemma-3-4b-it\n")
+
+
+def test_command_shows_every_setting_behind_an_id():
+    out = CliRunner().invoke(command, ["google/gemini-2.5-flash", "gemini-2.5-flash"]).output
+    assert [line for line in out.splitlines() if line[:1].strip()] == [
+        "gemini-2.5-flash",
+        "gemini-2.5-flash-off",
+    ]
+
+
+def test_a_free_model_has_a_price(own):
+    path = own('[[model]]\nname = "acme-7b"\nprice = { input = 0, output = 0 }\n')
+    out = CliRunner().invoke(command, ["acme-7b", "--models", str(path)]).output
+    assert "price: input 0, output 0" in out
 
 
 def test_command_prints_json(own):

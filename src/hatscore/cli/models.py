@@ -37,7 +37,7 @@ def registry_option(function: Any) -> Any:
 )
 @registry_option
 def command(names: tuple[str, ...], style: str, model_files: tuple[str, ...]) -> None:
-    """List the known models, or say all that is known of NAME.
+    """List the known models, or say all that is known of NAME, which may be an id of a server.
 
     A value with a question mark is unsure: sources disagree, or only third parties confirm it. A
     dash is not known. `hatscore run paper/NAME` asks for a model of the list.
@@ -45,7 +45,8 @@ def command(names: tuple[str, ...], style: str, model_files: tuple[str, ...]) ->
     from hatscore.models import load_models
 
     registry = load_models(model_files)
-    chosen = [registry.get(name) for name in names] or list(registry.models.values())
+    found = [m for name in names for m in registry.named(name) or [registry.get(name)]]
+    chosen = list({m.name: m for m in found}.values()) or list(registry.models.values())
     if style == "json":
         click.echo(json.dumps([_plain(m) for m in chosen], indent=2, ensure_ascii=False))
     elif names:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -10,6 +11,8 @@ from typing import Any
 from hatscore.errors import InputError, UnknownNameError
 
 __all__ = ["Model", "Retirement", "model_of"]
+
+_PRICE = ("input", "output", "date", "of", "batch_discount")
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,8 @@ class Model:
     recommended
         Sampling parameters that the vendor advises.
     price
-        ``input`` and ``output`` in US dollars per million tokens, ``date`` and ``of`` whom.
+        Empty, or ``input`` and ``output`` in US dollars per million tokens, and where known the
+        ``date``, ``of`` whom it is, and ``batch_discount``, a share.
     retired
         Ids that stopped or will stop answering.
     spec
@@ -190,6 +194,27 @@ def _table(value: Any) -> dict[str, Any]:
     return dict(value)
 
 
+def _price(value: Any) -> dict[str, Any]:
+    price = _table(value)
+    for key in price:
+        if key not in _PRICE:
+            raise UnknownNameError("part of a price", key, _PRICE)
+    for key in ("input", "output"):
+        _usd(key, price.get(key))
+    if "batch_discount" in price:
+        share = price["batch_discount"]
+        if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+            raise ValueError("expected batch_discount as a share from 0 to 1")
+    return price
+
+
+def _usd(key: str, value: Any) -> None:
+    if value is None:
+        raise ValueError("expected both input and output, in USD per million tokens")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+        raise ValueError(f"expected {key} in USD per million tokens, 0 or more")
+
+
 def _yes_or_no(value: Any) -> bool:
     if not isinstance(value, bool):
         raise TypeError("expected true or false")
@@ -213,5 +238,6 @@ _KINDS: Mapping[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("parameters_total", "parameters_active"), _size),
     **dict.fromkeys(("context", "max_output"), _tokens),
     **dict.fromkeys(("aliases", "ids", "unsure", "notes"), _texts),
-    **dict.fromkeys(("accepts", "price", "recommended", "inspect", "server"), _table),
+    "price": _price,
+    **dict.fromkeys(("accepts", "recommended", "inspect", "server"), _table),
 }

@@ -79,16 +79,20 @@ class Registry:
         run's words (``openai-api/ID``). Where several thinking settings share an id, the entry
         without a setting of its own comes back with ``thinking`` unknown.
         """
-        wanted = {name, name.removeprefix(PREFIX), name.removeprefix("openai-api/")}
-        for model in self.models.values():
-            if wanted & {model.name, *model.aliases}:
-                return model
-        several = [m for m in self.models.values() if wanted & _names(m)]
+        several = self.named(name)
         if not several:
             return None
         bases = [m for m in several if not m.variant_of]
         model = (bases or several)[0]
         return model if len(several) == 1 else replace(model, thinking=AMBIGUOUS)
+
+    def named(self, name: str) -> list[Model]:
+        """Return every entry that `name` may mean, as `find` compares names: settings share ids."""
+        wanted = {name, name.removeprefix(PREFIX), name.removeprefix("openai-api/")}
+        for model in self.models.values():
+            if wanted & {model.name, *model.aliases}:
+                return [model]
+        return [m for m in self.models.values() if wanted & _names(m)]
 
 
 def load_models(paths: Sequence[str | Path] = ()) -> Registry:
