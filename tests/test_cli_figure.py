@@ -115,6 +115,8 @@ def test_native_names_are_those_the_font_has(figure, tmp_path):
         ("hat-dots", ("--only", "language=Swahili"), r"did you mean sw \(Swahili\)"),
         ("hat-dots", ("--only", "model=gemma"), "unknown model 'gemma'"),
         ("hat-dots", ("--only", "sums"), "expected model=NAME, benchmark=NAME or language=TAG"),
+        ("hat-dots", ("-o", "x.bmp"), "unknown format 'bmp'"),
+        ("hat-dots", ("-o", "x.jpeg"), "unknown format 'jpeg'.* Known: pdf, png, svg"),
         ("hat-dots", ("-o", "x.png"), "is one file, but there are 2 figures"),
         ("hat-dots", ("--fonts", "nowhere"), "holds no fonts"),
     ],
@@ -123,6 +125,13 @@ def test_what_cannot_be_done_is_said(figure, tmp_path, name, options, said):
     with pytest.raises(HatscoreError, match=said):
         figure(name, *options)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_point_alone_makes_no_file_of_a_directory(figure):
+    assert figure("heat-map", "-o", "figures-1.5", "--only", "benchmark=sums") == (
+        0,
+        ["figures-1.5/heat-map-sums.png"],
+    )
 
 
 def test_a_file_is_not_taken_for_a_directory(figure, tmp_path):

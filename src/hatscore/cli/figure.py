@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from mimetypes import guess_type
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
     from hatscore.models import Registry
     from hatscore.outcomes import Outcomes
+    from hatscore.report.looks import Looks
 
 __all__ = ["command"]
 
@@ -152,6 +154,8 @@ def _target(output: Path, formats: list[str]) -> tuple[Path | None, list[str]]:
             raise UnknownNameError("format", wanted, FORMATS)
     kind = output.suffix.removeprefix(".").lower()
     if output.is_dir() or kind not in FORMATS:
+        if not output.is_dir() and guess_type(output.name)[0]:  # x.jpg is meant to be a file
+            raise UnknownNameError("format", kind, FORMATS)
         if output.is_file():
             raise InputError(f"{output} is a file: give a directory, or a name ending in .png, "
                              ".svg or .pdf")  # fmt: skip
@@ -215,6 +219,7 @@ def _study(figure: str, material: _Material) -> Iterator[tuple[str, Any]]:
 def _scores(figure: str, material: _Material) -> Iterator[tuple[str, Any]]:
     from hatscore.cli.facts import facts_of
     from hatscore.report import charts
+    from hatscore.report.looks import looks_of
     from hatscore.report.rows import score_rows, sources_of
     from hatscore.report.rows_profile import profile_rows
     from hatscore.report.rows_rank import rank_rows, status_rows
@@ -234,16 +239,17 @@ def _scores(figure: str, material: _Material) -> Iterator[tuple[str, Any]]:
             yield part, charts.profiles(rows, native=native)
         return
     facts = facts_of((m.model for m in found), material.registry)
+    scores = score_rows(found, facts=facts, sources=sources_of(outcomes))
+    looks = looks_of(scores)
     if figure == "ranking":
         for part, rows in _parts(rank_rows(found, facts=facts), material, "benchmark"):
-            yield part, charts.ranking(rows)
+            yield part, charts.ranking(rows, looks=looks)
         return
-    scores = score_rows(found, facts=facts, sources=sources_of(outcomes))
     for part, rows in _parts(scores, material, "benchmark"):
-        yield part, _of_languages(figure, rows, native=native)
+        yield part, _of_languages(figure, rows, looks=looks, native=native)
 
 
-def _of_languages(figure: str, rows: list[dict[str, Any]], *, native: bool) -> Any:
+def _of_languages(figure: str, rows: list[dict[str, Any]], *, looks: Looks, native: bool) -> Any:
     from hatscore.report import charts
 
     models = len({r["model"] for r in rows})
@@ -251,9 +257,11 @@ def _of_languages(figure: str, rows: list[dict[str, Any]], *, native: bool) -> A
         return charts.heat_map(rows, native=native)
     if figure == "metrics":
         by_model = models > _MANY_METRICS
-        return charts.metrics_beside(rows, by="model" if by_model else "language", native=native)
+        by: Any = "model" if by_model else "language"
+        return charts.metrics_beside(rows, by=by, looks=looks, native=native)
     many = models > _MANY_DOTS
-    return charts.hat_dots(rows, by="family" if many else "model", compact=many, native=native)
+    by = "family" if many else "model"
+    return charts.hat_dots(rows, by=by, compact=many, looks=looks, native=native)
 
 
 def _parts(
