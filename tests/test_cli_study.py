@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -162,6 +163,28 @@ def test_smaller_differences_are_noted(tmp_path):
         "worldfacts: number of items: all in one, 20 in two",
         "worldfacts: mode of the prompts: completion in one, chat in two",
     ]
+
+
+def test_other_sampling_parameters_are_noted_once_for_many_runs(tmp_path):
+    for name in "abcde":
+        params = {} if name < "e" else {"temperature": 0.0, "max_tokens": 5}
+        one = replace(config(), params=SamplingParams(**params))
+        Run.create_or_resume(tmp_path / name, one).close()
+    assert check_comparable([tmp_path / name for name in "abcde"]) == [
+        "worldfacts: temperature: 1.0 in a, b, c and 1 more, 0.0 in e",
+        "worldfacts: most tokens of a reply: those of the benchmark in a, b, c and 1 more, 5 in e",
+    ]
+
+
+def test_one_benchmark_under_two_names_of_its_data_is_noted(tmp_path):
+    for name in ("one", "two"):
+        asked = config(options={"data": f"/somewhere/{name}"})
+        Run.create_or_resume(tmp_path / name, asked).close()
+    (note,) = check_comparable([tmp_path / "one", tmp_path / "two"])
+    assert note.startswith("worldfacts(data=one) and worldfacts(data=two) count as different")
+    other = config(options={"data": "/somewhere/three"}, version="2")
+    Run.create_or_resume(tmp_path / "three", other).close()
+    assert check_comparable([tmp_path / "one", tmp_path / "three"]) == []
 
 
 def test_other_options_are_another_benchmark(tmp_path):

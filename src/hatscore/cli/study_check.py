@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from hatscore.cli.known import as_known
 from hatscore.cli.prepared import Loader, load_tasks, prepare
 from hatscore.cli.study_state import Present, present
 from hatscore.errors import InputError, RunError, UnknownNameError
@@ -115,6 +116,7 @@ def grouped(wrong: Sequence[Checked]) -> list[str]:
 def _check(cell: Cell, loader: Loader, say: Callable[[str], None]) -> Checked:
     request = cell.request
     try:
+        as_known(request, say=say)  # what is to be said of a model is said whatever else is wrong
         request = _with_judges(cell, loader, say)
         prepared = prepare(request, stored_plans(cell.directory), loader=loader, say=say)
         _compare(cell.directory, prepared.config)

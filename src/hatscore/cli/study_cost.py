@@ -114,7 +114,9 @@ def price_of(cell: Cell, registry: Registry) -> Price | None:
     if entry is None or not set(entry.price) >= _PRICED:
         return None
     price = entry.price
-    said = f"price of the {price.get('of', 'vendor')} on {price.get('date', 'an unknown day')}"
+    who = price.get("of", "vendor")
+    who = "the vendor" if who == "vendor" else who
+    said = f"price of {who} on {price.get('date', 'an unknown day')}"
     share = 1.0
     if cell.request.batch and "batch_discount" in price:
         share = 1.0 - float(price["batch_discount"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatscore.cli.request import Request, default_directory
@@ -14,7 +15,6 @@ from hatscore.sampling.plan import KEEP, parse_plan
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 __all__ = ["Cell", "StudyFile", "read_study_file"]
 
@@ -54,8 +54,9 @@ class Cell:
     def benchmark(self) -> str:
         """Name of the benchmark, with its options where it has any."""
         (name,) = self.request.benchmarks
-        options = ", ".join(f"{k} {v}" for k, v in self.request.options.items())
-        return f"{name} ({options})" if options else name
+        options = self.request.options.items()
+        said = ", ".join(f"{k} {Path(v).name if k == 'data' else v}" for k, v in options)
+        return f"{name} ({said})" if said else name
 
 
 @dataclass(frozen=True, slots=True)
