@@ -120,14 +120,14 @@ def without_effects(study, models, seed, p):
                 for v in table[0].mean(0)
             ]  # fmt: skip
             (line,) = fit({"other": other}, columns, confidence=0.95)
-            p["script: other minus same, line over languages"].append(line.p)
+            p["script: other script - same, line"].append(line.p)
         else:
             sums = defaultdict(list)
             for b in mine:
                 for pair, v in script.pair_scores(b, estimator="hat").items():
                     sums[pair].append(v)
             dealt = script.dealt_anew({k: float(np.mean(v)) for k, v in sums.items()}, script_of)
-            p["script: dealt anew"].append(dealt)
+            p["script: dealt anew, script"].append(dealt)
         movements(mine, seed, p)
     scopes["all"] = [mean(pair) for pair in zip(*scopes.values(), strict=True)]
     day = even_cutoff(models.days)
@@ -149,7 +149,7 @@ def without_effects(study, models, seed, p):
         p["time: HAT per year"].append(t.p)
         values = np.array([of[i].value for i in models.dated])
         moved = shift(values[before], values[~before], confidence=0.95)
-        p["time: shift at the cut-off"].append(moved[3])
+        p["time: shift of HAT at the cut-off"].append(moved[3])
 
 
 def movements(blocks, seed, p):
@@ -167,7 +167,7 @@ def movements(blocks, seed, p):
     for name, found in moved.items():
         p[f"validation: movement of {name}"] += [student_p(e) for e in found]
     over = over_units(moved["hat"], confidence=0.95)
-    p["validation: movement of hat, mean over models"].append(student_p(over))
+    p["validation: movement of hat, mean"].append(student_p(over))
 
 
 def all_alike(study, models, p):
@@ -182,9 +182,9 @@ def all_alike(study, models, p):
         for block in mine:
             both = script.trait_difference(block, script_of, estimator="hat", confidence=0.95)
             gaps.append(gap_between(*both, confidence=0.95))
-        p["script: other minus same, one model"] += [student_p(g) for g in gaps]
+        p["script: other script - same, one model"] += [student_p(g) for g in gaps]
         over = over_units(gaps, confidence=0.95)
-        p["script: other minus same, mean over models"].append(student_p(over))
+        p["script: other script - same, mean of models"].append(student_p(over))
     scopes["all"] = [mean(pair) for pair in zip(*scopes.values(), strict=True)]
     for of in scopes.values():
         for a, b in models.pairs:

@@ -96,9 +96,10 @@ def words(
     if truth is not None:
         lines += ["", "truth: what the study was drawn from, and what was found", ""]
         lines += [
-            f"{'effect':<52}{'covered':>9}{'error':>9}",
+            f"{'effect':<51}{'over':<10}{'covered':>10}{'error':>9}",
             *(
-                f"{row['effect'][:51]:<52}{_share(row):>9}{row['mean_error']:>+9.4f}"
+                f"{row['effect'][:50]:<51}{row['over']:<10}{_share(row):>10}"
+                f"{row['mean_error']:>+9.4f}"
                 for row in truth.summary.iter_rows(named=True)
             ),
             "",
@@ -194,7 +195,8 @@ def _head(material: Material) -> str:
     known = sum(m in material.facts for m in material.models)
     return (
         f"{counted(len(material.models), 'model')} ({known} in the registry), "
-        f"{counted(len(material.benchmarks), 'benchmark')}, {material.confidence:.0%} intervals"
+        f"{counted(len(material.benchmarks), 'benchmark')}, "
+        f"{100 * material.confidence:.6g}% intervals"
     )
 
 

@@ -1,8 +1,7 @@
 """What the analyses of a simulated study report, beside what is true.
 
-Every reported effect has the truth that its interval is about. Intervals over *items* are about
-these models and languages: their own true scores. Intervals over *models* or *languages* are about
-the effects that drew them.
+Every effect stands beside the truth that its interval is about (see `truth`), once per interval:
+a line over models has one over other models and one over other items.
 """
 
 from __future__ import annotations
@@ -12,18 +11,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
-from scipy.special import bdtrc
 from scipy.stats import spearmanr
 
 from hatscore.scoring import MACRO
-from hatscore.stats import Estimate
-from hatscore.studies.covariates import script_of
+from hatscore.stats.regression import trend
+from hatscore.studies.covariates import family_of, script_of
 from hatscore.studies.script import ALL
-from hatscore.studies.simulated import source_law
-from hatscore.studies.size import PARTS, decompose
+from hatscore.studies.size import line_of, sized
+from hatscore.studies.time import dated, years_of
+from hatscore.studies.truth import Truth, movements, parts_of_gain, shift_between
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -36,13 +35,17 @@ if TYPE_CHECKING:
 __all__ = ["COLUMNS", "metrics_against_truth", "recovery"]
 
 COLUMNS = ("effect", "of", "over", "truth", "value", "low", "high", "p", "covered")
-_LEVEL = 0.95
+_ATTRIBUTES = {"total": "parameters_total", "active": "parameters_active"}
+_SCORES = {"HAT": "HAT", "target accuracy": "target_accuracy"}
+_OWN = ("low", "high")
+_ALIKE = 1e-12
+_ITEMS = ("items_low", "items_high")
 
 
 def recovery(
     study: SimulatedStudy, material: Material, analyses: Sequence[Analysis]
 ) -> pl.DataFrame:
-    """Return every effect with its truth.
+    """Return every effect whose truth the simulation knows, with it.
 
     Parameters
     ----------
@@ -58,10 +61,10 @@ def recovery(
     polars.DataFrame
         Columns `COLUMNS`: what was estimated, of which benchmark (and models), over what the
         interval is, the truth, the estimate, its interval and p of no effect (NaN for none), and
-        whether the interval holds the truth.
+        whether the interval holds the truth; null where there is no interval.
     """
     tables = {a.name: a.table for a in analyses if a.table.height}
-    truth = _Truth(study, material)
+    truth = Truth(study, material)
     rows: list[dict[str, Any]] = []
     for name, collect in (
         ("coupling", _coupling),
@@ -77,52 +80,58 @@ def recovery(
             rows += collect(tables[name], truth)
     schema = dict.fromkeys(("effect", "of", "over"), pl.String())
     numbers = dict.fromkeys(("truth", "value", "low", "high", "p"), pl.Float64())
-    frame = pl.DataFrame(rows, schema={**schema, **numbers}, orient="row")
+    frame = pl.DataFrame(rows, schema={**schema, **numbers}, orient="row").with_columns(
+        pl.col(*numbers).fill_null(math.nan)
+    )
     known = frame.filter(pl.col("value").is_not_nan() & pl.col("truth").is_not_nan())
     return known.with_columns(
-        covered=(pl.col("low") <= pl.col("truth")) & (pl.col("truth") <= pl.col("high"))
+        covered=pl.when(pl.col("low").is_not_nan()).then(
+            (pl.col("low") <= pl.col("truth")) & (pl.col("truth") <= pl.col("high"))
+        )
     )
 
 
-class _Truth:
-    """True scores of these models, by name."""
-
-    def __init__(self, study: SimulatedStudy, material: Material) -> None:
-        self.study = study
-        self.facts = material.facts
-        self.place = {m: i for i, m in enumerate(study.names)}
-        self.benchmarks = tuple(study.hat)
-        self.tags = sorted(study.layout.languages)
-        order = [study.layout.languages.index(x) for x in self.tags]
-        self.hat = {b: m[:, order] for b, m in study.hat.items()}
-
-    def macro(self, benchmark: str, language: str = MACRO) -> Floats:
-        """HAT of every model."""
-        if benchmark == "all":
-            return np.asarray(np.mean([self.macro(b) for b in self.benchmarks], axis=0))
-        table = self.hat[benchmark]
-        return table.mean(1) if language == MACRO else table[:, self.tags.index(language)]
-
-    def of(self, model: str, benchmark: str) -> float:
-        return float(self.macro(benchmark)[self.place[model]])
-
-
 def _row(
-    effect: str, of: str, over: str, truth: float, row: dict[str, Any], *, prefix: str = ""
+    effect: str,
+    of: str,
+    over: str,
+    truth: float,
+    row: dict[str, Any],
+    *,
+    ends: tuple[str, str] = _OWN,
 ) -> dict[str, Any]:
     return {
         "effect": effect,
         "of": of,
         "over": over,
-        "truth": truth,
+        "truth": float(truth),
         "value": row["value"],
-        "low": row[f"{prefix}low"],
-        "high": row[f"{prefix}high"],
-        "p": math.nan if prefix else row.get("p", math.nan),
+        "low": row.get(ends[0]),
+        "high": row.get(ends[1]),
+        "p": row.get("p") if ends == _OWN else None,
     }
 
 
-def _coupling(table: pl.DataFrame, truth: _Truth) -> list[dict[str, Any]]:
+def _line_rows(
+    effect: str, over: str, truths: tuple[float, float], row: dict[str, Any]
+) -> list[dict[str, Any]]:
+    """Return a line over units twice: over others of them, and over items for these."""
+    of_others, of_these = truths
+    return [
+        _row(effect, row["benchmark"], over, of_others, row),
+        _row(effect, row["benchmark"], "items", of_these, row, ends=_ITEMS),
+    ]
+
+
+def _slopes(
+    leverage: Floats, at: Sequence[int], truth: Truth, row: dict[str, Any]
+) -> tuple[float, float]:
+    """Return the slope of what models are on average, and of these, with the line's own weights."""
+    of = (row["benchmark"], row["score"])
+    return float(leverage @ truth.expected(*of)[at]), float(leverage @ truth.scores(*of)[at])
+
+
+def _coupling(table: pl.DataFrame, truth: Truth) -> list[dict[str, Any]]:
     rows = []
     for row in table.iter_rows(named=True):
         y = truth.macro(row["benchmark"], row["language"])
@@ -142,66 +151,55 @@ def _coupling(table: pl.DataFrame, truth: _Truth) -> list[dict[str, Any]]:
     return rows
 
 
-def _validation(table: pl.DataFrame, truth: _Truth) -> list[dict[str, Any]]:
+def _validation(table: pl.DataFrame, truth: Truth) -> list[dict[str, Any]]:
     n = truth.study.layout.n_replies
-    movement = _movements(truth.study.ability, n // 2, n - n // 2)
+    movement = movements(truth.study.ability, n // 2, n - n // 2)
+    still = np.zeros(len(truth.study.names))
     rows = []
-    for row in table.filter(pl.col("along") == "hard to easy").iter_rows(named=True):
-        if row["model"] == ALL:
-            if row["metric"] == "hat":
-                name = "validation: movement of hat, mean over models"
-                rows.append(_row(name, row["benchmark"], "items", 0.0, row))
-            continue
-        i = truth.place[row["model"]]
-        scale = float(truth.macro(row["benchmark"])[i])
-        by_metric = {
-            "hat": 0.0,
-            "hat_plugin": scale * movement["plugin"][i],
-            "source_accuracy": movement["source"][i],
-            "target_accuracy": scale * movement["source"][i],
-            "gap": (1 - scale) * movement["source"][i],
-            "ratio": 0.0,
-            "transfer_score": scale * movement["transfer"][i],
-            "overall": scale * movement["overall"][i],
-        }
-        rows.append(
-            _row(
-                f"validation: movement of {row['metric']}",
-                row["benchmark"],
-                "items",
-                float(by_metric[row["metric"]]),
-                row,
-            )
-        )
+    hard_to_easy = table.filter(pl.col("along") == "hard to easy")
+    for (benchmark, metric), part in hard_to_easy.group_by(
+        ["benchmark", "metric"], maintain_order=True
+    ):
+        scale = truth.macro(str(benchmark))
+        moved = {
+            "hat": still,
+            "hat_plugin": scale * movement["plugin"],
+            "source_accuracy": movement["source"],
+            "target_accuracy": scale * movement["source"],
+            "gap": (1 - scale) * movement["source"],
+            "ratio": still,
+            "transfer_score": scale * movement["transfer"],
+            "overall": scale * movement["overall"],
+        }[str(metric)]
+        name = f"validation: movement of {metric}"
+        models = part.filter((pl.col("model") != ALL) & pl.col("value").is_finite())["model"]
+        for row in part.iter_rows(named=True):
+            if row["model"] == ALL:
+                mean = float(moved[truth.at(models.to_list())].mean())
+                rows.append(_row(f"{name}, mean", str(benchmark), "items", mean, row))
+            else:
+                mine = float(moved[truth.place[row["model"]]])
+                rows.append(_row(name, str(benchmark), "items", mine, row))
     return rows
 
 
-def _movements(ability: Floats, n_split: int, n_rest: int) -> dict[str, Floats]:
-    """Return easy minus hard of what the metrics are made of, per model, exactly."""
-    s, w = source_law(ability)
-    easy = bdtrc(n_split // 2, n_split, s)
-    found: dict[str, list[Floats]] = {"source": [], "transfer": [], "overall": [], "plugin": []}
-    for part in (1 - easy, easy):
-        weight = part * w
-        total = weight.sum(1)
-        first, second = (weight * s).sum(1) / total, (weight * s * s).sum(1) / total
-        found["source"].append(first)
-        found["transfer"].append(second / first)
-        found["overall"].append(second)
-        found["plugin"].append(second / (second + (first - second) / n_rest))
-    return {name: b - a for name, (a, b) in found.items()}
-
-
-def _size(table: pl.DataFrame, truth: _Truth) -> list[dict[str, Any]]:
+def _size(table: pl.DataFrame, truth: Truth) -> list[dict[str, Any]]:
     rows = []
-    effect = truth.study.effects.size
-    lines = table.filter((pl.col("parameters") == "total") & (pl.col("score") == "HAT"))
-    for row in lines.iter_rows(named=True):
-        name = f"size: HAT per tenfold, {row['lines']}"
-        rows.append(_row(name, row["benchmark"], "models", effect, row))
+    for row in table.filter(pl.col("lines").is_not_null()).iter_rows(named=True):
+        scope, kind = row["benchmark"], row["parameters"]
+        models = sized(truth.material, scope, _ATTRIBUTES[kind])
+        x = [math.log10(getattr(truth.facts[m], _ATTRIBUTES[kind])) for m in models]
+        within = [truth.facts[m].family for m in models] if row["lines"] != "pooled" else None
+        scores = [truth.material.score(m, scope, _SCORES[row["score"]]) for m in models]
+        line = line_of(x, scores, within, confidence=truth.material.confidence)
+        if line is None:
+            continue
+        name = f"size: {row['score']} per tenfold{' active' if kind == 'active' else ''}"
+        slopes = _slopes(line.leverage, truth.at(models), truth, row)
+        rows += _line_rows(f"{name}, {row['lines']}", "models", slopes, row)
     parts = table.filter(pl.col("score").str.starts_with("part: "))
     for (scope,), part in parts.group_by(["benchmark"], maintain_order=True):
-        expected = _expected_parts(str(scope), truth)
+        expected = parts_of_gain(truth, str(scope), sized(truth.material, str(scope)))
         for row in part.iter_rows(named=True):
             name = row["score"].removeprefix("part: ")
             rows.append(
@@ -210,44 +208,30 @@ def _size(table: pl.DataFrame, truth: _Truth) -> list[dict[str, Any]]:
     return rows
 
 
-def _expected_parts(scope: str, truth: _Truth) -> dict[str, float]:
-    models = [
-        m for m, f in truth.facts.items() if not f.variant_of and f.parameters_total is not None
-    ]
-    at = [truth.place[m] for m in models]
-    x = np.log10([truth.facts[m].parameters_total or 1.0 for m in models])
-    centred = x - x.mean()
-    source, hat = truth.study.source[at], truth.macro(scope)[at]
-    found = decompose(
-        (centred / (centred @ centred)).tolist(),
-        *([_exact(v) for v in values] for values in (source, source * hat, hat)),
-        confidence=_LEVEL,
-    )
-    return {part: found[part].value for part in PARTS}
-
-
-def _exact(value: float) -> Estimate:
-    """Return a truth as an estimate without uncertainty."""
-    v = float(value)
-    label = np.empty(1, dtype=object)
-    label[:] = ["truth"]
-    return Estimate(
-        v, v, v, 0.0, "truth", "none", _LEVEL, 1, math.inf, influence=np.zeros(1), clusters=label
-    )
-
-
-def _time(table: pl.DataFrame, truth: _Truth) -> list[dict[str, Any]]:
-    effect = truth.study.effects.time
+def _time(table: pl.DataFrame, truth: Truth) -> list[dict[str, Any]]:
     rows = []
-    for row in table.filter(pl.col("score") == "HAT").iter_rows(named=True):
+    for row in table.iter_rows(named=True):
+        scope, score = row["benchmark"], row["score"]
+        models = dated(truth.material, scope)
         if row["effect"] == "trend":
-            rows.append(_row("time: HAT per year", row["benchmark"], "models", effect, row))
-        elif effect == 0:
-            rows.append(_row("time: shift at the cut-off", row["benchmark"], "models", 0.0, row))
+            scores = [truth.material.score(m, scope, _SCORES[score]) for m in models]
+            x = [years_of(day) for day in models.values()]
+            line = trend(x, scores, n_permutations=0)
+            slopes = _slopes(line.leverage, truth.at(list(models)), truth, row)
+            rows += _line_rows(f"time: {score} per year", "models", slopes, row)
+            continue
+        expected = truth.expected(scope, score)[truth.at(list(models))]
+        if score != "HAT" and np.ptp(expected) > _ALIKE:
+            continue  # target accuracy is not normal around it, so its median is not known
+        # the models before the cut-off are the first, by date
+        order = np.argsort([day.toordinal() for day in models.values()], kind="stable")
+        before, after = np.split(expected[order], [row["n_before"]])
+        moved = shift_between(before, after, truth.study.effects.model_sd)
+        rows.append(_row(f"time: shift of {score} at the cut-off", scope, "models", moved, row))
     return rows
 
 
-def _family(table: pl.DataFrame, truth: _Truth) -> list[dict[str, Any]]:
+def _family(table: pl.DataFrame, truth: Truth) -> list[dict[str, Any]]:
     return [
         _row(
             "family: paired difference in HAT",
@@ -260,80 +244,67 @@ def _family(table: pl.DataFrame, truth: _Truth) -> list[dict[str, Any]]:
     ]
 
 
-def _thinking(table: pl.DataFrame, truth: _Truth) -> list[dict[str, Any]]:
+def _thinking(table: pl.DataFrame, truth: Truth) -> list[dict[str, Any]]:
     rows = []
     for row in table.iter_rows(named=True):
-        if row.get("other") is not None and row["score"] == "HAT":
-            gap = truth.of(row["other"], row["benchmark"]) - truth.of(
-                row["model"], row["benchmark"]
-            )
-            of = f"{row['benchmark']}: {row['other']} - {row['model']}"
-            rows.append(_row("thinking: paired difference in HAT", of, "items", gap, row))
-        elif row["score"].startswith("output tokens"):
+        b, score = row["benchmark"], row["score"]
+        if row.get("other") is not None:
+            gap = truth.of(row["other"], b, score) - truth.of(row["model"], b, score)
+            of = f"{b}: {row['other']} - {row['model']}"
+            rows.append(_row(f"thinking: paired difference in {score}", of, "items", gap, row))
+        else:
             which = "mean" if row["language"].startswith("mean") else "one language"
-            found = _row(
-                f"thinking: tokens, target / source, {which}",
-                f"{row['benchmark']}: {row['model']}",
-                "items",
-                truth.study.effects.tokens,
-                row,
-            )
-            rows.append(found)
+            name = f"thinking: {score.partition(',')[0]}, {which}"
+            tokens = truth.study.effects.tokens
+            rows.append(_row(name, f"{b}: {row['model']}", "items", tokens, row))
     return rows
 
 
-def _script(table: pl.DataFrame, truth: _Truth) -> list[dict[str, Any]]:
+def _script(table: pl.DataFrame, truth: Truth) -> list[dict[str, Any]]:
     rows = []
-    effect = truth.study.effects.script
-    of_models = {b: _script_gaps(b, truth) for b in truth.benchmarks}
-    for row in table.filter(pl.col("trait").is_in(["script", "other script"])).iter_rows(
-        named=True
-    ):
-        b = row["benchmark"]
+    traits: dict[str, Callable[[str], str]] = {"script": script_of, "family": family_of}
+    gaps = {(b, t): truth.trait_gaps(b, of) for b in truth.benchmarks for t, of in traits.items()}
+    lines = {b: truth.language_lines(b) for b in truth.benchmarks}
+    for row in table.iter_rows(named=True):
+        b, trait = row["benchmark"], row["trait"]
         if row["effect"] == "other - same":
-            gaps = of_models[b]
-            mine = gaps.mean() if row["model"] == ALL else gaps[truth.place[row["model"]]]
-            which = "mean over models" if row["model"] == ALL else "one model"
-            name = f"script: other minus same, {which}"
-            rows.append(_row(name, b, "items", float(mine), row))
-            if row.get("p_languages") is not None and row["model"] == ALL:
-                dealt = {"value": row["value"], "low": math.nan, "high": math.nan}
-                found = _row("script: dealt anew", b, "languages", effect, dealt)
-                rows.append(found | {"p": row["p_languages"]})
-        elif row["effect"] == "over languages":
-            name = "script: other minus same, line over languages"
-            rows.append(_row(name, b, "languages", effect, row))
+            of_models = gaps[b, trait]
+            every = row["model"] == ALL
+            mine = of_models.mean() if every else of_models[truth.place[row["model"]]]
+            name = f"script: other {trait} - same, {'mean of models' if every else 'one model'}"
+            rows.append(_row(name, b, "items", mine, row))
+            if every and row.get("p_languages") is not None:
+                dealt = {"value": row["value"], "p": row["p_languages"]}
+                name = f"script: dealt anew, {trait}"
+                rows.append(_row(name, b, "languages", mine, dealt))
+        else:
+            of_these, of_others = lines[b][row["effect"], trait]
+            how = "jointly" if row["effect"] == "jointly" else "line"
+            what = f"{trait} - same" if trait.startswith("other") else trait
+            rows += _line_rows(f"script: {what}, {how}", "languages", (of_others, of_these), row)
     return rows
 
 
-def _script_gaps(benchmark: str, truth: _Truth) -> Floats:
-    """Return other minus same script of every model, over its (source, target) cells."""
-    study = truth.study
-    tags = study.layout.languages
-    slopes = study.slopes[benchmark]
-    sources = list(tags) if slopes.shape[1] > 1 else ["en"]
-    cells = [(i, j) for i, a in enumerate(sources) for j, b in enumerate(tags) if a != b]
-    other = np.array([script_of(sources[i]) != script_of(tags[j]) for i, j in cells])
-    values = np.stack([slopes[:, i, j] for i, j in cells], axis=1)
-    return np.asarray(values[:, other].mean(1) - values[:, ~other].mean(1))
-
-
-def _variance(table: pl.DataFrame, truth: _Truth) -> list[dict[str, Any]]:
-    """Compare the spread of languages where it is the only difference between them."""
-    if truth.study.effects.script or truth.study.effects.language_sd == 0:
-        return []
+def _variance(table: pl.DataFrame, truth: Truth) -> list[dict[str, Any]]:
     rows = []
     for row in table.iter_rows(named=True):
-        i = truth.place[row["model"]]
-        if truth.study.slopes[row["benchmark"]].shape[1] > 1:
-            continue
-        sd = float(truth.study.source[i]) * truth.study.effects.language_sd
+        b, m = row["benchmark"], row["model"]
+        of, i = f"{b}: {m}", truth.place[m]
+        gap = truth.study.source[i] * (1 - truth.macro(b)[i])
+        found = {"value": row["gap"], "low": row["gap_low"], "high": row["gap_high"]}
+        rows.append(_row("variance: gap, mean over languages", of, "items", gap, found))
+        for name, sd in zip(("replies", "items"), truth.gap_sds(b, m), strict=True):
+            rows.append(
+                _row(f"variance: sd from {name}", of, "items", sd, {"value": row[f"sd_{name}"]})
+            )
+        if truth.study.effects.language_sd == 0:
+            continue  # an interval of a spread holds 0 or does not: there is no 95 % of it
         found = {
             "value": row["sd_languages"],
             "low": row["languages_low"],
             "high": row["languages_high"],
         }
-        of = f"{row['benchmark']}: {row['model']}"
+        sd = truth.language_sd(b)[i]
         rows.append(_row("variance: sd of languages", of, "languages", sd, found))
     return rows
 
@@ -347,7 +318,7 @@ def metrics_against_truth(study: SimulatedStudy, material: Material) -> pl.DataF
         Columns metric and rank_correlation: Spearman's, over models, of the mean over benchmarks
         with the true HAT.
     """
-    truth = _Truth(study, material)
+    truth = Truth(study, material)
     names = [m for m in material.complete if m in truth.place]
     true = truth.macro("all")[[truth.place[m] for m in names]]
     rows = []

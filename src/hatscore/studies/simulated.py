@@ -5,8 +5,9 @@ with probability ``S_ij = expit(ability_i - z_j - own_ij)`` and in target l with
 ``T_ijl = m_il S_ij + k m_il S_ij (1 - m_il S_ij) e_ijl``, where e lies in (-1, 1) with mean 0 and
 half of it is shared between models. So E[T | S] = m_il S exactly, and HAT is m_il.
 
-``m_il = base + closed + size log10(P_i / 10) + time (year_i - 2025.5) + thinking_i + script_l
-+ u_i + v_l`` with normal u (models; settings of one model share it) and v (languages).
+``m_il = base + closed + size log10(P_i / 10) + active log10(A_i / 10) + time (year_i - 2025.5)
++ thinking_i + script_l + u_i + v_l`` with total and active parameters P and A, normal u (models;
+settings of one model share it) and v (languages).
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NOTHING",
     "PAPER",
+    "SCATTER",
     "Effects",
     "Layout",
     "SimulatedStudy",
@@ -47,6 +49,8 @@ __all__ = [
 _BASE = 0.72
 _KNOT = 2025.5
 _DIFFICULTY, _OWN, _SPREAD = 1.5, 0.5, 0.8
+SCATTER = _SPREAD**2 / 6
+"""Variance of the target's scatter around its line, in units of ``(m S (1 - m S))**2``."""
 _LANGUAGES = ("bn", "de", "es", "fr", "ja", "ru", "sw", "te", "th", "zh")
 _THINKS = ("dynamic", "on", "high", "medium")
 
@@ -67,6 +71,8 @@ class Effects:
         Change of HAT of targets in another script than the source.
     model_sd, language_sd
         Spread of models and languages around this.
+    active
+        Change of HAT per tenfold active parameters, beside that per tenfold total ones.
     ability_size, ability_time, ability_closed, ability_thinking
         The same for the source, in logits.
     ability_sd
@@ -88,6 +94,7 @@ class Effects:
     ability_thinking: float = 0.5
     ability_sd: float = 0.3
     tokens: float = 1.12
+    active: float = 0.0
 
 
 PAPER = Effects()
@@ -169,6 +176,11 @@ class SimulatedStudy:
         Of the models in the source, in logits, shape (models,).
     source
         True source accuracy over all possible items, shape (models,).
+    level
+        True HAT without the parts of languages, shape (models,).
+    expected_level, expected_source
+        What level and source are on average over models of the same size, date and setting,
+        shape (models,).
     target
         True target accuracy by benchmark, shape (models, languages).
     effects, layout
@@ -180,6 +192,9 @@ class SimulatedStudy:
     slopes: Mapping[str, Floats]
     ability: Floats
     source: Floats
+    level: Floats
+    expected_level: Floats
+    expected_source: Floats
     target: Mapping[str, Floats]
     effects: Effects
     layout: Layout
@@ -229,7 +244,10 @@ def simulate_study(
     entries = [m for m in registry.models.values() if m.paper_name]
     if not entries or plan.n_items < 1 or plan.n_replies < 1 or not plan.languages:
         raise InputError("a simulated study needs configurations, items, replies and targets")
-    ability, level = _models(entries, effects, rng)
+    ability_of, level_of = _of_facts(entries, effects)
+    own, skill = _own(entries, rng)
+    ability = ability_of + effects.ability_sd * skill
+    level = level_of + effects.model_sd * own
     source = _expected(ability)
     draws, hat, by_source = [], {}, {}
     by_benchmark = [(b, "en") for b in plan.benchmarks] + [(plan.by_item, "")] * bool(plan.by_item)
@@ -261,6 +279,9 @@ def simulate_study(
         slopes=by_source,
         ability=ability,
         source=source,
+        level=level,
+        expected_level=level_of,
+        expected_source=_expected(ability_of, effects.ability_sd),
         target={b: m * source[:, None] for b, m in hat.items()},
         effects=effects,
         layout=plan,
@@ -268,34 +289,38 @@ def simulate_study(
     )
 
 
-def _models(
-    entries: Sequence[Model], e: Effects, rng: np.random.Generator
-) -> tuple[Floats, Floats]:
-    """Return ability in logits and HAT without the language's part, shape (models,)."""
-    place = {m.name: i for i, m in enumerate(entries)}
-    base = [place.get(m.variant_of, i) for i, m in enumerate(entries)]
+def _of_facts(entries: Sequence[Model], e: Effects) -> tuple[Floats, Floats]:
+    """Return ability in logits and HAT that follow from facts of the models, shape (models,)."""
     size = np.array([math.log10((m.parameters_total or 10.0) / 10) for m in entries])
+    active = np.array(
+        [math.log10((m.parameters_active or m.parameters_total or 10.0) / 10) for m in entries]
+    )
     closed = np.array([float(m.parameters_total is None) for m in entries])
     years = np.array([_years(m.released) for m in entries])
     thinks = np.array([float(m.thinking in _THINKS) for m in entries])
-    own, skill = rng.standard_normal((2, len(entries)))
     ability = (
         0.4
         + e.ability_size * size
         + e.ability_time * years
         + e.ability_closed * closed
         + e.ability_thinking * thinks
-        + e.ability_sd * skill[base]
     )
     level = (
         _BASE
         + e.size * size
+        + e.active * active
         + e.time * years
         + e.closed * closed
         + e.thinking * thinks
-        + e.model_sd * own[base]
     )
     return ability, level
+
+
+def _own(entries: Sequence[Model], rng: np.random.Generator) -> Floats:
+    """Return what models have of their own in HAT and ability, shape (2, models)."""
+    place = {m.name: i for i, m in enumerate(entries)}
+    base = [place.get(m.variant_of, i) for i, m in enumerate(entries)]
+    return rng.standard_normal((2, len(entries)))[:, base]
 
 
 def _slopes(
@@ -410,13 +435,13 @@ def _table(draws: _Draws, models: Sequence[str], plan: Layout) -> pl.DataFrame:
     )
 
 
-def _expected(ability: Floats) -> Floats:
-    """Return E[S] over all items: Gauss and Hermite's rule for the normal difficulty."""
-    rates, weights = source_law(ability)
+def _expected(ability: Floats, ability_sd: float = 0.0) -> Floats:
+    """Return E[S] over all items, and over models of this spread."""
+    rates, weights = source_law(ability, ability_sd)
     return np.asarray(rates @ weights)
 
 
-def source_law(ability: Floats) -> tuple[Floats, Floats]:
+def source_law(ability: Floats, ability_sd: float = 0.0) -> tuple[Floats, Floats]:
     """Return nodes and weights of the law of source rates over all items.
 
     Gauss and Hermite's rule for the normal difficulty.
@@ -425,6 +450,8 @@ def source_law(ability: Floats) -> tuple[Floats, Floats]:
     ----------
     ability
         In logits, shape (models,).
+    ability_sd
+        Spread of models around it, taken together with that of items.
 
     Returns
     -------
@@ -432,7 +459,7 @@ def source_law(ability: Floats) -> tuple[Floats, Floats]:
         Source rates, shape (models, nodes), and weights that add up to 1, shape (nodes,).
     """
     x, w = np.polynomial.hermite_e.hermegauss(60)
-    spread = math.hypot(_DIFFICULTY, _OWN)
+    spread = math.hypot(_DIFFICULTY, _OWN, ability_sd)
     return expit(ability[:, None] + spread * x), w / w.sum()
 
 

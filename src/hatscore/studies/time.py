@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from hatscore.stats import Estimate
     from hatscore.studies.material import Material
 
-__all__ = ["even_cutoff", "shift", "time", "years_of"]
+__all__ = ["dated", "even_cutoff", "shift", "time", "years_of"]
 
 QUESTION = "Does HAT rise with the release date, and how far is it from 1?"
 _FEWEST = 3
@@ -57,16 +57,13 @@ def time(material: Material, *, cutoff: dt.date | None = None) -> Analysis:
     cutoff
         First day that counts as after; default the date that parts the models most evenly.
     """
-    dated = [m for m in material.models if (f := material.facts.get(m)) and f.released is not None]
+    known = [m for m in material.models if (f := material.facts.get(m)) and f.released is not None]
     notes = []
-    if lost := [m for m in material.models if m not in dated]:
+    if lost := [m for m in material.models if m not in known]:
         notes.append(f"no release date known: {', '.join(lost)} (add it with --models my.toml)")
-    if settings := [m for m in dated if material.facts[m].variant_of]:
+    if settings := [m for m in known if material.facts[m].variant_of]:
         notes.append(f"further settings of a model, not models: {', '.join(settings)}")
-    dates = {
-        scope: {m: _date(material, m) for m in material.points(scope) if m in dated}
-        for scope in material.scopes
-    }
+    dates = {scope: dated(material, scope) for scope in material.scopes}
     # the first name of a model may be another one on another benchmark
     every = {m: day for of in dates.values() for m, day in of.items()}
     each = material.one_each(list(every))
@@ -264,11 +261,10 @@ def _figure(material: Material, dates: Mapping[str, Mapping[str, dt.date]]) -> F
     return trend_figure(material, years, x_label="release date (year)")
 
 
-def _date(material: Material, model: str) -> dt.date:
-    released = material.facts[model].released
-    if released is None:
-        raise InputError(f"{model} has no release date")
-    return released
+def dated(material: Material, scope: str) -> dict[str, dt.date]:
+    """Return the models that are points over time, with their release dates."""
+    days = {m: material.facts[m].released for m in material.points(scope)}
+    return {m: day for m, day in days.items() if day is not None}
 
 
 def years_of(day: dt.date) -> float:
