@@ -25,8 +25,9 @@ ALLOWED = {
     "stats": {"errors"},
     "outcomes": {"errors"},
     "scoring": {"errors", "stats", "outcomes"},
-    "archive": {"errors", "_version", "stats", "scoring"},
-    "comparing": {"errors", "stats", "scoring"},
+    "archive": {"errors", "_version", "stats", "outcomes", "scoring"},
+    "sharing": {"outcomes", "scoring"},
+    "comparing": {"errors", "stats", "scoring", "sharing"},
     "studies": {
         "errors",
         "languages",

@@ -1,4 +1,4 @@
-"""Scores with their influence as a file: compared later without the replies or the counts."""
+"""Scores with their influence and counts as a file: compared later without the replies."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import polars as pl
 
 from hatscore._version import __version__
 from hatscore.errors import InputError, ReaderError
+from hatscore.outcomes import Outcomes
 from hatscore.scoring import Measurement
 from hatscore.stats import Estimate
 
@@ -22,6 +23,8 @@ __all__ = ["Archive", "is_archive", "read_archive", "read_scores", "write_scores
 
 _KIND = "hatscore-scores"
 _KEYS = ("model", "benchmark", "language")
+_COUNTS = ("model", "benchmark", "item", "language", "source_language", "n", "k")
+_USUAL = {"group": pl.col("item"), "chance": pl.lit(0.0), "weight": pl.lit(1.0)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,14 +38,21 @@ class Archive:
     asked
         What was asked and how it was graded, as it was given to `write_scores`; empty in files
         older than this.
+    outcomes
+        The counts behind the scores; None in older files, and where they were not given.
     """
 
     found: list[Measurement]
     asked: list[dict[str, Any]]
+    outcomes: Outcomes | None
 
 
 def write_scores(
-    found: list[Measurement], path: str | Path, *, asked: Sequence[Mapping[str, Any]] = ()
+    found: list[Measurement],
+    path: str | Path,
+    *,
+    asked: Sequence[Mapping[str, Any]] = (),
+    outcomes: Outcomes | None = None,
 ) -> None:
     """Write measurements with the influence of every cluster: JSON, or Parquet by the suffix.
 
@@ -54,6 +64,9 @@ def write_scores(
         Where to.
     asked
         What scores do not say and whoever compares them must know, as JSON can hold it.
+    outcomes
+        The counts behind `found`: with them models that have different items can be compared over
+        those that both have.
 
     Raises
     ------
@@ -73,6 +86,8 @@ def write_scores(
     ]
     if where.suffix == ".json":
         document: dict[str, Any] = {"kind": _KIND, "hatscore": __version__, "asked": list(asked)}
+        if outcomes is not None:
+            document["outcomes"] = _columns(outcomes)
         document["measurements"] = rows
         where.write_text(json.dumps(document, allow_nan=False), encoding="utf-8")
     elif where.suffix == ".parquet":
@@ -84,6 +99,9 @@ def write_scores(
         ]
         schema = dict.fromkeys([*_KEYS, "score", "estimate"], pl.String())
         frame = pl.DataFrame(flat, schema={**schema, "curvature_p": pl.Float64()})
+        if outcomes is not None:
+            counts = [json.dumps(_columns(outcomes)), *[None] * (frame.height - 1)]
+            frame = frame.with_columns(pl.Series("outcomes", counts, dtype=pl.String))
         frame.write_parquet(where, metadata={"kind": _KIND, "asked": json.dumps(list(asked))})
     else:
         raise InputError(f"{where}: scores are written as .json or .parquet")
@@ -134,7 +152,7 @@ def read_archive(path: str | Path) -> Archive:
             )
             for row in document["measurements"]
         ]
-        return Archive(found, document.get("asked", []))
+        return Archive(found, document.get("asked", []), _counts(document.get("outcomes")))
     except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
         raise ReaderError(f"{where}: damaged scores: {error}") from error
 
@@ -150,4 +168,21 @@ def _from_parquet(where: Path) -> Archive:
         p = part["curvature_p"][0]
         curvature_p = math.nan if p is None else float(p)
         found.append(Measurement(str(model), str(benchmark), str(language), scores, curvature_p))
-    return Archive(found, json.loads(pl.read_parquet_metadata(where).get("asked", "[]")))
+    asked = json.loads(pl.read_parquet_metadata(where).get("asked", "[]"))
+    plain = frame["outcomes"][0] if "outcomes" in frame.columns else None
+    return Archive(found, asked, None if plain is None else _counts(json.loads(plain)))
+
+
+def _columns(outcomes: Outcomes) -> dict[str, list[Any]]:
+    """Return the counts as columns, without those that are as they are by default."""
+    frame = outcomes.frame
+    told = [
+        name
+        for name, usual in _USUAL.items()
+        if not frame.select((pl.col(name) == usual).all())[0, 0]
+    ]
+    return frame.select(*_COUNTS, *told).to_dict(as_series=False)
+
+
+def _counts(columns: Mapping[str, list[Any]] | None) -> Outcomes | None:
+    return None if columns is None else Outcomes.from_frame(pl.DataFrame(columns))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hatscore.comparing import Difference
+    from hatscore.outcomes import Outcomes
     from hatscore.scoring import Measurement
 
 __all__ = ["command"]
@@ -71,7 +72,7 @@ def command(paths: tuple[str, ...], style: str, **given: Any) -> int:
     of every benchmark, and fail where only one of the models has it.
     """
     from hatscore.cli.comparable import check_comparable
-    from hatscore.comparing import COMPARED, compare, unpaired
+    from hatscore.comparing import COMPARED, compare, sharing_notes, unpaired
 
     *where, first, second = paths
     if not where:
@@ -82,7 +83,7 @@ def command(paths: tuple[str, ...], style: str, **given: Any) -> int:
     remarks = check_comparable(
         where, models=(first, second), names=given["names"], count=given["count"]
     )
-    found = _measure(where, given, confidence=confidence)
+    found, outcomes = _measure(where, given, models=(first, second), confidence=confidence)
     wanted = split_list(given["scores"]) or ["hat"]
     if wanted == ["all"]:
         wanted = list(COMPARED)
@@ -93,11 +94,12 @@ def command(paths: tuple[str, ...], style: str, **given: Any) -> int:
         second,
         scores=[*wanted, *(["hat"] if gated and "hat" not in wanted else [])],
         confidence=confidence,
+        outcomes=outcomes,
     )
     lacking = [f"{lack.benchmark}: {lack.reason}" for lack in unpaired(found, first, second)]
     # a gate that cannot look is not a gate that passes
     failures = [*_failures(rows, fail_below, noninferior), *lacking] if gated else []
-    notes = remarks if gated else [*lacking, *remarks]
+    notes = [*([] if gated else lacking), *sharing_notes(rows, first, second), *remarks]
     shown = [row for row in rows if row.score in wanted]
     click.echo(
         _written(shown, (first, second), confidence, style, failures=failures, notes=notes),
@@ -110,17 +112,37 @@ def command(paths: tuple[str, ...], style: str, **given: Any) -> int:
     return EXIT_GATE if failures else 0
 
 
-def _measure(paths: list[str], given: Mapping[str, Any], *, confidence: float) -> list[Measurement]:
-    from hatscore.archive import is_archive, read_scores
+def _measure(
+    paths: list[str], given: Mapping[str, Any], *, models: tuple[str, str], confidence: float
+) -> tuple[list[Measurement], Outcomes | None]:
+    """Return the scores of the models, and the counts behind them as far as they are known."""
+    import polars as pl
+
+    from hatscore.archive import is_archive, read_archive
     from hatscore.cli.reading import read_graded
+    from hatscore.outcomes import Outcomes
     from hatscore.scoring import measurements
 
-    found = [m for path in paths if is_archive(path) for m in read_scores(path)]
+    saved = [read_archive(path) for path in paths if is_archive(path)]
+    found = [m for archive in saved for m in archive.found]
+    counts = [archive.outcomes for archive in saved if archive.outcomes is not None]
     others = [path for path in paths if not is_archive(path)]
     if others:
-        outcomes = read_graded(others, names=given["names"], count=given["count"], given=given)
-        found += measurements(outcomes, confidence=confidence)
-    return found
+        counts.append(read_graded(others, names=given["names"], count=given["count"], given=given))
+        found += measurements(counts[-1], confidence=confidence)
+    seen: set[tuple[str, str, str]] = set()
+    for m in found:
+        key = (m.model, m.benchmark, m.language)
+        if m.model in models and key in seen:
+            raise InputError(
+                f"{m.model} has scores of {m.benchmark} in more than one of {', '.join(paths)}; "
+                "give each model once"
+            )
+        seen.add(key)
+    if not counts:
+        return found, None
+    frame = pl.concat([each.frame for each in counts])
+    return found, Outcomes(frame, frame.clear(), ())
 
 
 def _written(

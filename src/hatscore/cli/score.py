@@ -37,7 +37,7 @@ FORMATS = ("table", "json", "csv", "md", "latex")
 @click.option(
     "--save",
     type=click.Path(dir_okay=False),
-    help="Also write the scores with their influence (.json or .parquet) for `compare`.",
+    help="Also write the scores with their influence and counts (.json or .parquet) for `compare`.",
 )
 @click.option(
     "--labels",
@@ -89,7 +89,7 @@ def command(
         from hatscore.cli.comparable import what_was_asked
 
         asked = what_was_asked(paths, names=given["names"], count=given["count"])
-        write_scores(found, save, asked=asked)
+        write_scores(found, save, asked=asked, outcomes=outcomes)
     mended = (
         None if labels is None else _corrected(paths, labels, found, pooled=pooled, given=given)
     )

@@ -112,7 +112,7 @@ def differences_frame(
     cells = [_cells(row, confidence) for row in rows]
     models = {"first_model": first, "second_model": second}
     schema = {name: pl.String() for name in models} | {
-        name: pl.Int64() if name == "n_shared" else pl.String() if name in _TEXTS else pl.Float64()
+        name: pl.Int64() if name in _WHOLE else pl.String() if name in _TEXTS else pl.Float64()
         for name in _COLUMNS
     }
     return pl.DataFrame([models | cell for cell in cells], schema=schema, orient="row")
@@ -124,11 +124,12 @@ def differences_for_people(
     """Return `differences_frame` as `to_markdown` and `to_latex` lay it out for people.
 
     Every interval stands with its number there, so the ends of that of the difference are named
-    after it, and p is a text that never reads 0.
+    after it, and p is a text that never reads 0. Of the counts only that of shared clusters is
+    left.
     """
     frame = differences_frame(rows, first, second, confidence=confidence)
     p = pl.Series("p", [_p(row.p) for row in rows], dtype=pl.String)
-    named = frame.drop("se").with_columns(p)
+    named = frame.drop("se", *_ITEMS).with_columns(p)
     return named.rename({"low": "difference_low", "high": "difference_high"})
 
 
@@ -231,8 +232,13 @@ _COLUMNS = (
     "se",
     "p",
     "n_shared",
+    "first_items",
+    "second_items",
+    "shared_items",
     "reason",
 )
+_ITEMS = ("first_items", "second_items", "shared_items")
+_WHOLE = ("n_shared", *_ITEMS)
 _TEXTS = {
     name
     for name in _COLUMNS
@@ -244,12 +250,14 @@ def _cells(row: Difference, confidence: float) -> dict[str, Any]:
     """Return the cells of one row by the names of `_COLUMNS`."""
     one, two = interval_at(row.first, confidence), interval_at(row.second, confidence)
     between = interval_at(row.difference, confidence)
+    items = row.items
+    counts = (None,) * 3 if items is None else (items.first, items.second, items.both)
     values = (
         *(row.benchmark, row.language, row.score),
         *(row.first.value, one.low, one.high, one.status, one.reason),
         *(row.second.value, two.low, two.high, two.status, two.reason),
         *(row.difference.value, between.low, between.high, between.status),
-        *(row.difference.se, row.p, row.n_shared, between.reason),
+        *(row.difference.se, row.p, row.n_shared, *counts, between.reason),
     )
     return dict(zip(_COLUMNS, values, strict=True))
 
