@@ -16,8 +16,11 @@ import pytest
 from hatscore import read
 from hatscore.benchmarks import get_benchmark
 from hatscore.cli import main
+from hatscore.cli.per_request import Seen, replies_seen
 from hatscore.errors import RunError
+from hatscore.sampling import BenchmarkPlan, Run, RunConfig, SamplingParams
 from hatscore.sampling.plan_state import PlanState
+from hatscore.sampling.servers import Known, Limits, keep_server
 from hatscore.scoring import measurements
 
 SLOPES = {"de": 0.9, "ru": 0.4, "fr": 0.6, "ja": 0.8}
@@ -274,21 +277,107 @@ def test_plan_counts_what_a_run_would_ask(capsys):
     found = plan_json(
         capsys,
         *("openai-api/x", "-b", "wordmath", "-l", "de,ru", "--items", 100, "--width", 0.2),
-        *("--price-in", 1, "--price-out", 10, "--output-tokens", 100),
+        *("--price-in", 1, "--price-out", 10, "--output-tokens", 100, "--n-per-request", 1),
     )
     (part,) = found["benchmarks"]
     paper, efficient, width = part["plans"]
-    assert paper["replies"] == 3 * 100 * 10
+    assert paper["replies"] == paper["requests"]["1"] == 3 * 100 * 10
     assert paper["output_tokens"] == 100 * paper["replies"]
-    cost = (paper["input_tokens"] + 10 * paper["output_tokens"]) / 1e6
-    assert paper["cost"]["openai-api/x"] == pytest.approx(cost)
+    cost = (paper["input_tokens"]["1"] + 10 * paper["output_tokens"]) / 1e6
+    assert paper["cost"]["openai-api/x"] == {"1": pytest.approx(cost)}
     assert 1000 < efficient["replies"] < paper["replies"]
-    assert efficient["cost"]["openai-api/x"] < paper["cost"]["openai-api/x"]
+    # a request for every reply: stages cost nothing
+    assert efficient["requests"]["1"] == pytest.approx(efficient["replies"])
+    assert efficient["cost"]["openai-api/x"]["1"] < paper["cost"]["openai-api/x"]["1"]
+    assert part["dearer_than_paper"] == []
     for language in ("de", "ru"):
         assert 1 < efficient["widths"][language] / paper["widths"][language] <= 1.2501
         assert paper["widths"][language] > 0.05
     assert width["plan"] == "width=0.2"
     assert "assumed: source accuracy 0.5" in part["basis"]
+
+
+def test_plan_says_how_many_replies_a_prompt_is_billed_for(capsys):
+    asked = ("-b", "wordmath", "-l", "de,ru", "--items", 100, "--output-tokens", 1)
+    prices = ("--price-in", 1, "--price-out", 2)
+    models = ("anthropic/x", "openai-api/x", "local")
+    found = plan_json(capsys, *models, *asked, *prices)
+    assert [(x["model"], x["numbers"]) for x in found["replies_per_request"]] == [
+        ("anthropic/x", [1]),
+        ("openai-api/x", [1, 10]),
+        ("local", [10]),
+    ]
+    paper, efficient = found["benchmarks"][0]["plans"]
+    assert paper["requests"] == {"1": 3000, "10": 300}
+    assert paper["input_tokens"]["1"] == pytest.approx(10 * paper["input_tokens"]["10"])
+    assert paper["cost"]["anthropic/x"].keys() == {"1"}
+    assert paper["cost"]["openai-api/x"].keys() == {"1", "10"}
+    # at ten replies a prompt the stages of the plan send more prompts than the full plan
+    assert efficient["requests"]["10"] > 300 > 0.2 * efficient["requests"]["1"]
+    assert efficient["input_tokens"]["1"] < paper["input_tokens"]["1"]
+    dearer = found["benchmarks"][0]["dearer_than_paper"]
+    assert {(x["model"], x["plan"], x["n"]) for x in dearer} == {
+        (model, "efficient", 10)
+        for model in ("openai-api/x", "local")
+        if efficient["cost"][model]["10"] > paper["cost"][model]["10"]
+    }
+    code, out, _ = run_cli(capsys, "plan", *models, *asked, *prices)
+    assert code == 0
+    assert "input tokens, n=1  input tokens, n=10" in out
+    assert "USD openai-api/x, n=1  USD openai-api/x, n=10  USD local" in out
+    assert "Figures are for n=1 and n=10" in out
+    assert "* anthropic/x: 1 reply to a request" in out
+    code, out, _ = run_cli(
+        capsys,
+        *("plan", "openai-api/x", *asked, "--n-per-request", 10),
+        *("--price-in", 100, "--price-out", 0),
+    )
+    assert code == 0
+    assert "openai-api/x: efficient costs more than paper where a request brings 10 replies" in out
+    assert "* openai-api/x: 10 replies to a request, whose prompt is billed once (as given)" in out
+
+
+def test_plan_foretells_the_tokens_that_are_billed(known_model, tmp_path, capsys):
+    """Tokens of prompts as the server counts them, within a tenth, of either plan."""
+    used = {}
+    for plan in ("paper", "efficient"):
+        given = arguments(known_model, tmp_path / plan, "--plan", plan)
+        assert run_cli(capsys, *given)[0] == 0
+        with Run.open(tmp_path / plan) as run:
+            used[plan] = run.store.usage()
+    asked = ("openai-api/test-model", "-b", "wordmath", "-l", ",".join(SLOPES), "--items", ITEMS)
+    for pilot in ("paper", "efficient"):
+        found = plan_json(capsys, *asked, "--pilot", tmp_path / pilot)
+        (said,) = found["replies_per_request"]
+        assert said["numbers"] == [5]  # at most 8: ten were refused, five were not
+        assert "as the server of the pilot (openai-api/test-model) does" in said["said"]
+        for plan in found["benchmarks"][0]["plans"]:
+            billed = used[plan["plan"]]
+            assert plan["input_tokens"]["5"] == pytest.approx(billed.input_tokens, rel=0.1)
+    # without the note of the server it is seen in what came together
+    (tmp_path / "paper" / "servers.json").unlink()
+    (said,) = plan_json(capsys, *asked, "--pilot", tmp_path / "paper")["replies_per_request"]
+    assert said["numbers"] == [5]
+    # another vendor's server is another server
+    others = ("anthropic/x", "google/x", *asked[1:])
+    known = plan_json(capsys, *others, "--pilot", tmp_path / "paper")["replies_per_request"]
+    assert [x["numbers"] for x in known] == [[1], [1, 10]]
+
+
+def test_a_pilot_of_single_replies_shows_no_number(tmp_path):
+    """One reply at a time says nothing of how many a request could have brought."""
+    params = SamplingParams()
+    plan = BenchmarkPlan("wordmath", "1", ("en", "de"), "en", 1)
+    config = RunConfig("openai-api/m", "openai-api", "m", "chat", "native", params, (plan,))
+    with Run.create_or_resume(tmp_path / "run", config):
+        pass
+    assert replies_seen(tmp_path / "run") is None
+    assert replies_seen(tmp_path) is None
+    for limits, most in ((Limits(10), None), (Limits(4, 4, "refused"), 4), (Limits(1, 1), 1)):
+        keep_server(tmp_path / "run", Known("http://a", "m", limits))
+        assert replies_seen(tmp_path / "run") == Seen("openai-api/m", most)
+    keep_server(tmp_path / "run", Known("http://a", "m", Limits(1)))
+    assert replies_seen(tmp_path / "run") is None
 
 
 def test_plan_from_assumptions_foresees_the_run(known_model, tmp_path, capsys):
@@ -324,6 +413,11 @@ def test_plan_says_what_it_does_not_know(capsys):
         (["--assume-accuracy", "1.5"], "between 0 and 1"),
         (["--assume-heterogeneity", "0"], "positive"),
         (["--width", "3"], "(0, 1]"),
+        (["--output-tokens", "-5"], "expected a number, 0 or more"),
+        (["--output-tokens", "nan"], "expected a number, 0 or more"),
+        (["--price-in", "1", "--price-out", "-1", "m"], "'--price-out': -1: expected a number"),
+        (["--price-in", "inf", "--price-out", "1", "m"], "'--price-in': inf: expected a number"),
+        (["--n-per-request", "0"], "x>=1"),
     ):
         code, _, err = run_cli(capsys, "plan", "-b", "wordmath", *more)
         assert code == 2

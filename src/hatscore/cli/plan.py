@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass, replace
+import math
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import click
@@ -37,11 +37,27 @@ class Price:
     output: float | None
     said: str
 
-    def cost(self, outlook: Outlook) -> float | None:
-        """Return the cost of a plan, None where a price or a number of tokens is not known."""
+    def cost(self, outlook: Outlook, per_request: int = 1) -> float | None:
+        """Return the cost of a plan, None where a price or a number of tokens is not known.
+
+        Parameters
+        ----------
+        outlook
+            Of the plan.
+        per_request
+            Most replies that one request asks for, one of those that `outlook` foretells.
+        """
         if self.input is None or self.output is None or outlook.output_tokens is None:
             return None
-        return (self.input * outlook.input_tokens + self.output * outlook.output_tokens) / _MILLION
+        asked = outlook.input_tokens[per_request]
+        return (self.input * asked + self.output * outlook.output_tokens) / _MILLION
+
+
+def _finite(_context: click.Context, option: click.Parameter, value: float | None) -> float | None:
+    """Refuse numbers of tokens and prices that no run can have."""
+    if value is not None and not (value >= 0 and math.isfinite(value)):
+        raise click.BadParameter(f"{value:g}: expected a number, 0 or more", param=option)
+    return value
 
 
 @click.command("plan")
@@ -81,12 +97,24 @@ class Price:
     help="Concentration of target rates; small where items of one hardness differ much.",
 )
 @click.option(
-    "--output-tokens", type=float, help="Of one reply, reasoning included; default the pilot's."
+    "--output-tokens",
+    type=float,
+    callback=_finite,
+    help="Of one reply, reasoning included; default the pilot's.",
 )
 @click.option(
-    "--price-in", type=float, help="USD per million input tokens; default the registry's."
+    "--n-per-request",
+    type=click.IntRange(min=1),
+    help="Replies that the server gives to one prompt, which it bills once; default as the pilot "
+    "shows, 1 for vendors who take no number, and both figures where it is not known.",
 )
-@click.option("--price-out", type=float, help="USD per million output tokens.")
+@click.option(
+    "--price-in",
+    type=float,
+    callback=_finite,
+    help="USD per million input tokens; default the registry's.",
+)
+@click.option("--price-out", type=float, callback=_finite, help="USD per million output tokens.")
 @click.option(
     "--format", "style", type=click.Choice(["table", "json"]), default="table", show_default=True
 )
@@ -97,32 +125,28 @@ def command(benchmarks: tuple[str, ...], style: str, **given: Any) -> None:
     Without --pilot the widths hold for a model as the --assume options say. Costs need prices:
     --price-in and --price-out, or those that the registry of models holds, with their date.
     """
+    from hatscore.cli.per_request import per_request, replies_seen
+    from hatscore.cli.plan_show import document, text
     from hatscore.cli.prepared import load_tasks
     from hatscore.models import load_models
 
     prices = [_price(m, given, load_models(given["model_files"])) for m in given["models"]]
     request = _request(benchmarks, given)
     pilots = _read_pilot(given["pilot"])
+    seen = None if given["pilot"] is None else replies_seen(given["pilot"])
+    assumed = [
+        per_request(m, repeats=given["repeats"], given=given["n_per_request"], seen=seen)
+        for m in given["models"] or ("",)
+    ]
+    numbers = sorted({n for one in assumed for n in one.numbers})
     found = [
-        _look(plan, tasks, pilots, given) for plan, tasks in load_tasks(request, given["mode"])
+        _look(plan, tasks, pilots, given, numbers)
+        for plan, tasks in load_tasks(request, given["mode"])
     ]
     if style == "json":
-        parts = [
-            {
-                "benchmark": name,
-                "basis": basis,
-                "plans": [
-                    {**asdict(o), "cost": {p.model: p.cost(o) for p in prices}} for o in outlooks
-                ],
-            }
-            for name, basis, outlooks in found
-        ]
-        said = [asdict(p) for p in prices]
-        click.echo(json.dumps({"benchmarks": parts, "prices": said}, indent=2, ensure_ascii=False))
+        click.echo(document(found, prices, assumed))
         return
-    click.echo("\n\n".join(_table(*part, prices) for part in found))
-    for price in prices:
-        click.echo(f"* {price.model}: {price.said}")
+    click.echo(text(found, prices, assumed))
 
 
 def _request(benchmarks: tuple[str, ...], given: Mapping[str, Any]) -> Any:
@@ -159,6 +183,7 @@ def _look(
     tasks: Sequence[Task],
     pilots: tuple[list[Aligned], Any],
     given: Mapping[str, Any],
+    numbers: Sequence[int],
 ) -> tuple[str, str, list[Outlook]]:
     """Return the benchmark's name, what the outlook rests on, and the outlook of every plan."""
     from hatscore.cli.outlook import Assumed, outlook, spreads_of
@@ -202,6 +227,7 @@ def _look(
             repeats=repeats,
             input_tokens=per_input,
             output_tokens=per_output,
+            per_request=numbers,
         )
         for plan in wanted
     ]
@@ -281,48 +307,3 @@ def registry_price(model: str, registry: Registry) -> Price:
         f"price of the {price.get('of', 'vendor')} on {price.get('date', 'an unknown day')}{unsure}"
     )
     return Price(model, float(price["input"]), float(price["output"]), said)
-
-
-def _table(name: str, basis: str, outlooks: Sequence[Outlook], prices: Sequence[Price]) -> str:
-    full = outlooks[0].replies
-    head = [
-        "plan",
-        "replies",
-        "% of paper",
-        "input tokens",
-        "output tokens",
-        "width, mean",
-        "widest",
-    ]
-    rows = [[*head, *(f"USD {p.model}" for p in prices)]]
-    for o in outlooks:
-        costs = [p.cost(o) for p in prices]
-        rows.append(
-            [
-                o.plan,
-                f"{o.replies:,.0f}",
-                f"{100 * o.replies / full:.0f}",
-                f"{o.input_tokens:,.0f}",
-                "-" if o.output_tokens is None else f"{o.output_tokens:,.0f}",
-                f"{sum(o.widths.values()) / len(o.widths):.3f}",
-                f"{max(o.widths.values()):.3f}",
-                *("-" if c is None else f"{c:,.2f}" for c in costs),
-            ]
-        )
-    lines = [name, *_columns(rows), f"* {basis}", *(f"* {o.note}" for o in outlooks if o.note)]
-    if len({f"{w:.3f}" for w in outlooks[0].widths.values()}) > 1:
-        by_language = [["language", *(o.plan for o in outlooks)]]
-        by_language += [[x, *(f"{o.widths[x]:.3f}" for o in outlooks)] for x in outlooks[0].widths]
-        lines += ["", "Width of the 95 % interval of HAT", *_columns(by_language)]
-    return "\n".join(lines)
-
-
-def _columns(rows: Sequence[Sequence[str]]) -> list[str]:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return [
-        "  ".join(
-            cell.ljust(w) if i == 0 else cell.rjust(w)
-            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]
