@@ -136,8 +136,8 @@ def trait_difference(
     """
     source = [of(str(s)) for s in block.source_languages]
     target = [of(x) for x in block.languages]
-    known = np.array([[bool(s and t) for t in target] for s in source])
-    same = np.array([[s == t for t in target] for s in source])
+    known = np.array([[bool(s and t) for t in target] for s in source], dtype=bool)
+    same = np.array([[s == t for t in target] for s in source], dtype=bool)
     present = (block.n_target > 0) & (block.n_source > 0)[:, None] & known
     found = []
     for mask in (present & ~same, present & same):
