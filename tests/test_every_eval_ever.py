@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from hashlib import sha256
 
+import polars as pl
 import pytest
 
-from hatscore import read
+from hatscore import Outcomes, measure, read
+from hatscore.benchmarks import get_benchmark
 from hatscore.benchmarks.base import Item, Prompt
 from hatscore.cli import main
-from hatscore.errors import InputError, UnknownNameError
+from hatscore.errors import AlignmentError, InputError, UnknownNameError
 from hatscore.grading.answer import Gold
+from hatscore.outcomes import STATUS_COLUMNS
 from hatscore.readers.items import Items
 from hatscore.report.every_eval_ever import Origin, record
 from hatscore.sampling import BenchmarkPlan, Completion, Run, RunConfig, SamplingParams, Task
@@ -32,6 +35,7 @@ INSTANCE_OPTIONAL = {
     "evaluation_result_id", "sample_hash", "output", "messages", "token_usage", "performance",
     "error", "metadata",
 }  # fmt: skip
+SLOPES = {"de": 0.9, "ru": 0.4}
 RIGHT = {"en": 7, "de": 5, "sw": 2}
 
 
@@ -109,7 +113,7 @@ def test_what_is_written_reads_back(cli, run, tmp_path, count):
     said = export(cli, run, out, "--count", count)
     assert "1 records, 1 of them with every reply" in said
     columns = ["model", "benchmark", "item", "language", "source_language", "n", "k", "group"]
-    columns += ["chance", "input_tokens", "output_tokens"]
+    columns += ["chance", "weight", *STATUS_COLUMNS, "input_tokens", "output_tokens"]
     first = read(run, count=count).frame.select(columns)
     second = read(out).frame.select(columns)
     keys = columns[:4]
@@ -119,6 +123,80 @@ def test_what_is_written_reads_back(cli, run, tmp_path, count):
         first, second = first.drop(tokens), second.drop(tokens)
     assert first.sort(keys).equals(second.sort(keys))
     assert sum(second["n"]) == 239 - (count == "answered")
+
+
+@pytest.fixture
+def planned(model_server, tmp_path, cli):
+    """Sample by the efficient plan: a third of the items is never solved, the others evenly."""
+    benchmark = get_benchmark("wordmath")
+    items = benchmark.load(
+        languages=["en", *SLOPES], source_language="en", items=40, seed=0, options={}
+    )
+    asked = {benchmark.prompt(i, mode="chat", prompt_language="native").text: i for i in items}
+
+    def probability(prompt):
+        item = asked[prompt]
+        u = int(sha256(item.id.encode()).hexdigest()[:8], 16) / 16**8
+        return max(0.0, 1.5 * u - 0.5) * SLOPES.get(item.language, 1.0)
+
+    server = model_server(
+        probability=probability,
+        right=lambda prompt: f"Answer: {asked[prompt].gold.value}",
+        wrong=lambda prompt: f"Answer: {int(asked[prompt].gold.value) + 1}",
+        n_limit=8,
+    )
+    directory = tmp_path / "planned"
+    code, _, err = cli(
+        *("run", "openai-api/test-model", "-b", "wordmath", "-l", ",".join(SLOPES)),
+        *("--items", 40, "--base-url", server.url, "-o", directory, "-q"),
+        *("--plan", "efficient"),
+    )
+    assert code == 0, err
+    return directory
+
+
+def test_what_a_plan_decided_survives(cli, planned, tmp_path):
+    out = tmp_path / "out"
+    export(cli, planned, out)
+    columns = ["model", "benchmark", "item", "language", "n", "k", "group", "weight"]
+    first, second = (read(p).frame.select(columns).sort(columns) for p in (planned, out))
+    assert first.equals(second)
+    weights = second["weight"]
+    assert ((weights == 0).any(), (weights == 1).any(), (weights > 1).any()) == (True, True, True)
+    assert second["n"].n_unique() > 2
+    assert measure(read(planned)).equals(measure(read(out)))
+    _, rows, samples = parts(out)
+    assert samples.parts[-3:-1] == ("unknown", "test-model")
+    (note,) = [n for n in read(out).notes if "left out" in n]
+    assert f"left out {(weights == 0).sum()} of 80 cells" in note
+    # a reply that was lost on the way is not one that the plan did not ask for
+    lost = next(i for i, row in enumerate(rows) if row["metadata"]["language"] == "de")
+    del rows[lost]
+    samples.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    with pytest.raises(AlignmentError, match="fewer replies than others"):
+        read(out)
+
+
+@pytest.mark.parametrize(
+    ("model", "developer"),
+    [
+        ("openai-api/a", "unknown"),
+        ("openai-api/Qwen/x", "Qwen"),
+        ("together/lab/x", "lab"),
+        ("anthropic/x", "anthropic"),
+        ("x", "unknown"),
+        ("gemma-3-4b-it", "Google"),
+    ],
+)
+def test_a_way_to_a_model_is_not_its_developer(cli, run, tmp_path, model, developer):
+    table = tmp_path / "t.parquet"
+    frame = read(run).frame.with_columns(model=pl.lit(model))
+    Outcomes.from_frame(frame).write_parquet(table)
+    export(cli, table, tmp_path / "out")
+    (path,) = (tmp_path / "out").rglob("*.json")
+    assert path.relative_to(tmp_path / "out").parts[1] == developer
+    named = json.loads(path.read_text(encoding="utf-8"))["model_info"]
+    assert named.get("developer", "unknown") == developer
 
 
 def test_the_replies_that_are_written_are_shown_with_how_they_ended(cli, run, tmp_path):
@@ -147,7 +225,9 @@ def test_the_record_has_what_the_schema_demands(cli, run, tmp_path):
     assert aggregate["source_metadata"]["source_type"] == "evaluation_run"
     assert aggregate["source_metadata"]["evaluator_relationship"] == "third_party"
     assert aggregate["eval_library"]["name"] == "hatscore"
-    assert aggregate["model_info"] == {"name": "openai-api/lab/m", "id": "openai-api/lab/m"}
+    named = {"name": "openai-api/lab/m", "id": "openai-api/lab/m", "developer": "lab"}
+    assert aggregate["model_info"] == named
+    assert samples.parts[-3:-1] == ("lab", "m")
     scores = {m.language: m.scores for m in measurements(read(run))}
     by_id = {}
     for result in aggregate["evaluation_results"]:

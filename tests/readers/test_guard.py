@@ -97,6 +97,26 @@ def test_items_with_fewer_replies_are_refused():
     assert counts(align(rows, allow_missing=True))["3", "sw"] == (2, 2)
 
 
+def test_a_plan_says_how_many_replies_there_are_to_be():
+    rows = [{**one, "repeat": str(r), "asked": 3} for one in table() for r in range(3)]
+    few = [{**one, "asked": 2} for one in rows[-3:-1]]
+    assert counts(align(rows[:-3] + few))["3", "sw"] == (2, 2)
+    with pytest.raises(AlignmentError, match=r"in sw 1 items .* '3' with 1 of 2"):
+        align(rows[:-3] + few[:1])
+
+
+def test_a_cell_that_a_plan_left_out_is_no_missing_one():
+    rows = table()
+    left_out = {**rows[-1], "n": 0, "k": 0, "weight": 0.0, "asked": 0, "gold": None}
+    found = align([*rows[:-1], left_out])
+    assert counts(found)["3", "sw"] == (0, 0)
+    assert found.frame.filter(item="3", language="sw")["weight"].to_list() == [0.0]
+    (note,) = found.notes
+    assert note.startswith("m on b: a sampling plan left out 1 of 8 cells")
+    with pytest.raises(AlignmentError, match="sw lacks 1 of 4"):
+        align(rows[:-1])
+
+
 def test_items_given_as_counts_may_have_different_n():
     rows = [{**one, "n": 3 + int(one["item"])} for one in table()]
     assert counts(align(rows))["3", "en"] == (6, 1)
@@ -230,5 +250,5 @@ def test_joined_by_order_the_numbers_are_right_or_refused(order):
     )
 
 
-def test_schema_is_that_of_the_table_and_four_more():
-    assert list(ROW_SCHEMA)[-4:] == ["gold", "question", "repeat", "where"]
+def test_schema_is_that_of_the_table_and_five_more():
+    assert list(ROW_SCHEMA)[-5:] == ["gold", "question", "repeat", "where", "asked"]

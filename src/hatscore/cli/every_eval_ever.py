@@ -9,6 +9,7 @@ import json
 import re
 import time
 from contextlib import suppress
+from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,18 +21,23 @@ from hatscore.grading import grade
 from hatscore.grading.answer import Graded
 from hatscore.judging import ReplyKey, read_verdicts
 from hatscore.judging.prompt import judge_prompt
-from hatscore.readers.hatscore_run import check_count
+from hatscore.readers.every_eval_ever import ASKED, OMITTED, WEIGHT
+from hatscore.readers.hatscore_run import check_count, wanted, weight_of
 from hatscore.report.blocks import by_block
 from hatscore.report.every_eval_ever import SOURCE, Origin, evaluation_id, record, result_id
+from hatscore.sampling.clients.providers import PROVIDERS
+from hatscore.sampling.plan_state import PlanState
 from hatscore.sampling.run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from hatscore.cli.sampled import Sampled
     from hatscore.grading.answer import NameMode
     from hatscore.outcomes import Outcomes
+    from hatscore.sampling.config import BenchmarkPlan
     from hatscore.sampling.store import StoredItem, StoredResponse
+    from hatscore.sampling.task import Cell
     from hatscore.scoring import Measurement
 
 __all__ = ["write_every_eval_ever"]
@@ -39,6 +45,8 @@ __all__ = ["write_every_eval_ever"]
 INSTANCE_VERSION = "instance_level_eval_0.2.2"
 _ALWAYS = frozenset({"correct", "wrong"})
 _METHODS = {"judge": "llm_judge"}
+_ROUTES = frozenset(PROVIDERS) - {"anthropic", "deepseek", "google", "grok", "mistral", "openai"}
+_ROUTES |= {"openai-api", "openai-compatible", "paper", "local"}
 _UNSAFE = re.compile(r"[^\w.=,-]+")
 
 
@@ -76,14 +84,16 @@ def write_every_eval_ever(
     written = []
     for (model, benchmark), part in by_block(found).items():
         run = sampled.get((model, benchmark))
+        developer = _developer(model)
         judges = read_verdicts(run.path).judges if run is not None else ()
         origin = Origin(
             organization=organization,
             relationship=relationship,
             retrieved_at=retrieved_at,
+            developer=developer,
             **(_known(run, judges) if run is not None else {}),
         )
-        developer, _, short = model.rpartition("/")
+        short = model.rpartition("/")[2]
         home = folder / _safe(benchmark) / _safe(developer or "unknown") / _safe(short)
         home.mkdir(parents=True, exist_ok=True)
         name = str(uuid5(NAMESPACE_URL, evaluation_id(model, benchmark, origin)))
@@ -113,7 +123,6 @@ def write_every_eval_ever(
 def _known(run: Sampled, judges: Sequence[str]) -> dict[str, Any]:
     """Return what a run knows of an `Origin`."""
     from hatscore.benchmarks import get_benchmark
-    from hatscore.models import load_models
 
     config, plan, params = run.config, run.plan, run.config.params
     source: dict[str, str] = {"options": json.dumps(dict(plan.options), sort_keys=True)}
@@ -136,12 +145,10 @@ def _known(run: Sampled, judges: Sequence[str]) -> dict[str, Any]:
         "items": "all" if plan.items is None else f"{plan.items} by seed {plan.seed}",
         **{name: json.dumps(value) for name, value in params.extra.items()},
     }
-    model = load_models().find(config.model)
     found: dict[str, Any] = {
         "sampled_at": config.created_at,
         "source_data": {"source_version": plan.version, "additional_details": source},
         "generation": {"generation_args": arguments, "additional_details": details},
-        "developer": model.vendor if model is not None else "",
     }
     if judges:
         prompt = judge_prompt(
@@ -153,6 +160,18 @@ def _known(run: Sampled, judges: Sequence[str]) -> dict[str, Any]:
             "aggregation_method": "majority_vote",
         }
     return found
+
+
+def _developer(model: str) -> str:
+    """Return who made a model as the registry or its name says; empty where neither does."""
+    from hatscore.models import load_models
+
+    known = load_models().find(model)
+    if known is not None and known.vendor:
+        return known.vendor
+    *makers, _ = model.split("/")
+    # a way to a model is not who made it
+    return next((part for part in reversed(makers) if part not in _ROUTES), "")
 
 
 def _write(path: Path, rows: Iterator[dict[str, Any]]) -> dict[str, Any]:
@@ -176,6 +195,7 @@ def _instances(
 ) -> Iterator[dict[str, Any]]:
     judged = read_verdicts(run.path).statuses
     with Run.open(run.path) as opened:
+        plan = _Planned(run.plan, PlanState.read(run.path), opened.store.counts())
         for item, response in opened.store.rows(run.plan.name):
             if item.gold.kind == "judge":
                 key = ReplyKey(item.benchmark, item.item, item.language, response.repeat)
@@ -183,9 +203,46 @@ def _instances(
             else:
                 graded = grade(response.reply, item.gold, names=names)
             row = _instance(item, response, graded, counts=graded.status in counted)
+            row["metadata"] |= plan.metadata(item)
             is_source = item.language == item.source_language
             result = result_id("accuracy", SOURCE if is_source else item.language)
             yield {**head, **({"evaluation_result_id": result} if result in ids else {}), **row}
+
+
+@dataclass(slots=True)
+class _Planned:
+    """What a sampling plan decided, where it did not ask for the same of every cell."""
+
+    plan: BenchmarkPlan
+    plans: PlanState
+    stored: Collection[Cell]
+    _told: set[str] = field(default_factory=set)
+    _languages: set[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._languages = {c.language for c in self.stored if c.benchmark == self.plan.name}
+
+    def metadata(self, item: StoredItem) -> dict[str, str]:
+        """Return it for a reply; the first to a source item also tells what was left out."""
+        state = self.plans.benchmarks.get(self.plan.name)
+        if state is None:
+            return {}
+        found = {
+            ASKED: str(wanted(self.plan, state, item.cell)),
+            WEIGHT: repr(weight_of(self.plans, item)),
+        }
+        if item.language == item.source_language and item.item not in self._told:
+            self._told.add(item.item)
+            left_out = [
+                language
+                for language in state.targets.get(item.item, ())
+                if state.weight(item.item, language) == 0
+                and language in self._languages
+                and item.cell._replace(language=language) not in self.stored
+            ]
+            if left_out:
+                found[OMITTED] = " ".join(left_out)
+        return found
 
 
 def _instance(

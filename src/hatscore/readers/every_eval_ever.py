@@ -3,21 +3,25 @@
 The schema (0.2.1 and later) says model, benchmark, sample, score and tokens, but neither language
 nor repeat nor source language. Where every file has them in its metadata under these names, as
 `hatscore convert` writes them, they are taken from there; otherwise ``map`` or ``columns`` must say
-where they are.
+where they are. It also leaves there how a reply ended and what a sampling plan decided: how many
+replies it asked for, for how many cells they stand, and which languages it left the item out of.
 """
 
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from hatscore.errors import InputError
+from hatscore.outcomes import STATUS_COLUMNS, TOKEN_COLUMNS
 from hatscore.readers import table
 from hatscore.readers.table_columns import parse_columns, parse_maps
 from hatscore.readers.table_files import table_files
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from hatscore.outcomes import Outcomes
@@ -43,6 +47,10 @@ _METADATA = {
     "group": "group",
     "chance": "chance",
 }
+STATUS = "status"
+ASKED, WEIGHT, OMITTED = "plan_replies", "plan_weight", "plan_left_out"
+"""What `hatscore convert` writes into metadata, the last into those of one source reply an item."""
+_OURS = frozenset({STATUS, *_METADATA.values()})
 _GRADED = {"reply": "output.raw.0", "gold": "input.reference.0"}
 _KEYS = frozenset({"schema_version", "evaluation_id", "evaluation_name", "sample_id", "evaluation"})
 _LONGEST = 1 << 22
@@ -110,8 +118,56 @@ def read_many(
         map=map,
         grade=grade,
         defaults={field: (column,) for field, column in own.items()},
+        complete=_Completion(graded=grade is not None, mapped="language" in maps),
         **options,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Completion:
+    """What the metadata of a record of ours say beyond the fields of a table.
+
+    Attributes
+    ----------
+    graded
+        The record's own result is not asked for.
+    mapped
+        Languages are renamed: those that a plan left out are then not known.
+    """
+
+    graded: bool
+    mapped: bool
+
+    def __call__(self, row: dict[str, Any], record: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        held = record.get("metadata")
+        if not isinstance(held, dict) or not held.keys() >= _OURS:
+            yield row
+            return
+        status = held[STATUS]
+        if not self.graded and status in STATUS_COLUMNS and not row["k"]:
+            row = {**row, "error": 0, status: 1}
+        asked, weight = _number(held.get(ASKED)), _number(held.get(WEIGHT))
+        if asked is None or weight is None:
+            yield row
+            return
+        yield {**row, "asked": int(asked), "weight": weight}
+        left_out = "" if self.mapped else str(held.get(OMITTED, ""))
+        for language in left_out.split():
+            yield {
+                **row,
+                "language": language,
+                **dict.fromkeys(("n", "k", "asked", "weight", *STATUS_COLUMNS), 0),
+                **dict.fromkeys(("gold", "question", *TOKEN_COLUMNS)),
+            }
+
+
+def _number(value: Any) -> float | None:
+    """Return a number from 0 that metadata, all texts, hold; None where they hold none."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return None
+    return number if math.isfinite(number) and number >= 0 else None
 
 
 def _in_metadata(files: Sequence[Path]) -> list[str]:

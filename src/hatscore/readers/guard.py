@@ -21,8 +21,12 @@ if TYPE_CHECKING:
 
 __all__ = ["EXTRA", "ROW_SCHEMA", "align"]
 
-EXTRA = ("gold", "question", "repeat", "where")
-ROW_SCHEMA: dict[str, pl.DataType] = {**SCHEMA, **dict.fromkeys(EXTRA, pl.String())}
+EXTRA = ("gold", "question", "repeat", "where", "asked")
+ROW_SCHEMA: dict[str, pl.DataType] = {
+    **SCHEMA,
+    **dict.fromkeys(EXTRA, pl.String()),
+    "asked": pl.Int64(),
+}
 
 _PART = ("model", "benchmark")
 _SHOWN = 5
@@ -55,6 +59,10 @@ def align(
             Which of the replies to the item this is. Without it an item has one row a language.
         where
             Place for messages, ``file:line``.
+        asked
+            How many replies to the item in that language a sampling plan asked for; null where
+            none says so, and then as many as to any item in the language. A cell that a plan
+            left out on purpose is a row with n, ``weight`` and this 0.
     by_row
         The log has no item ids: rows of a (model, benchmark, language, repeat) are numbered in
         their order and joined by number. ``gold`` is then needed in every row, and its sequence
@@ -103,6 +111,7 @@ def align(
     if frame.filter(pl.col("language") != pl.col("source_language")).is_empty():
         languages = frame["source_language"].unique(maintain_order=True).to_list()
         said.append(f"all rows are in the source language {_names(languages)}: nothing to compare")
+    said += _left_out(frame)
     plain = frame.drop(EXTRA)
     return Outcomes.from_frame(plain, duplicates="sum", notes=list(dict.fromkeys(said)))
 
@@ -192,13 +201,14 @@ def _check_lengths(frame: pl.DataFrame) -> None:
 
 
 def _check_counts(frame: pl.DataFrame, *, allow: bool) -> list[str]:
-    """Compare how many rows the items of a language have."""
+    """Compare how many rows the items of a language have with how many they are to have."""
     per_item = frame.group_by(KEY, maintain_order=True).agg(
-        pl.len().alias("rows"), pl.col("where").first()
+        pl.len().alias("rows"), pl.col("where").first(), pl.col("asked").max()
     )
     found = []
     group = [*_PART, "language"]
-    most = per_item.with_columns(pl.col("rows").max().over(group).alias("most"))
+    usual = pl.col("rows").max().over(group)
+    most = per_item.with_columns(pl.coalesce("asked", usual).alias("most"))
     short = most.filter(pl.col("rows") < pl.col("most"))
     for _, part in short.group_by(group, maintain_order=True):
         row = part.row(0, named=True)
@@ -255,6 +265,20 @@ def _check_source_rows(frame: pl.DataFrame, *, allow: bool) -> list[str]:
     if found and frame.filter(has.over(group)).height == 0:
         raise AlignmentError(f"{'; '.join(found[:_SHOWN])}. Say which language is the source")
     return _accept(found, allow=allow)
+
+
+def _left_out(frame: pl.DataFrame) -> list[str]:
+    """Say what a sampling plan left out on purpose."""
+    cells = frame.filter(pl.col("language") != pl.col("source_language")).unique(KEY)
+    left = pl.col("weight") == 0
+    counted = cells.group_by(_PART, maintain_order=True).agg(left.sum(), pl.len().alias("all"))
+    return [
+        f"{model} on {benchmark}: a sampling plan left out {n:,} of {total:,} cells of target "
+        "languages on purpose; others stand for them, with a weight, in accuracy, gap and "
+        "chance-adjusted scores"
+        for model, benchmark, n, total in counted.sort(_PART).iter_rows()
+        if n
+    ]
 
 
 def _accept(found: list[str], *, allow: bool) -> list[str]:

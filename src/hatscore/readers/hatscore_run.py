@@ -24,7 +24,17 @@ if TYPE_CHECKING:
     from hatscore.sampling.store import StoredItem
     from hatscore.sampling.task import Cell
 
-__all__ = ["COUNTABLE", "FORMAT", "OPTIONS", "benchmark_label", "check_count", "read", "sniff"]
+__all__ = [
+    "COUNTABLE",
+    "FORMAT",
+    "OPTIONS",
+    "benchmark_label",
+    "check_count",
+    "read",
+    "sniff",
+    "wanted",
+    "weight_of",
+]
 
 FORMAT = "hatscore"
 OPTIONS = ("names", "count", "judges")
@@ -112,7 +122,7 @@ def read(
             model=config.model,
             benchmark=labels[key[0]],
             counted=counted,
-            weight=_weight(plans, cell.item),
+            weight=weight_of(plans, cell.item),
         )
         for key, cell in cells.items()
     ]
@@ -187,7 +197,7 @@ def _row(
     }
 
 
-def _weight(plans: PlanState, item: StoredItem) -> float:
+def weight_of(plans: PlanState, item: StoredItem) -> float:
     """Return how many cells the replies to an item in a language stand for."""
     state = plans.benchmarks.get(item.benchmark)
     if state is None or item.language == item.source_language:
@@ -241,7 +251,7 @@ def _notes(
     for plan in config.benchmarks:
         state = plans.benchmarks.get(plan.name)
         here = {cell: n for cell, n in stored.items() if cell.benchmark == plan.name}
-        short += sum(n < _wanted(plan, state, cell) for cell, n in here.items())
+        short += sum(n < wanted(plan, state, cell) for cell, n in here.items())
         if plan.plan.kind != "paper":
             notes.append(_plan_note(config.model, plan, state, here))
     if short:
@@ -260,7 +270,7 @@ def _notes(
     return notes
 
 
-def _wanted(plan: BenchmarkPlan, state: BenchmarkState | None, cell: Cell) -> int:
+def wanted(plan: BenchmarkPlan, state: BenchmarkState | None, cell: Cell) -> int:
     """Return how many replies a cell is to have."""
     if state is None or cell.item not in state.decisions:
         return plan.repeats

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from hatscore.outcomes import Outcomes
     from hatscore.readers.table_columns import ValueMap
     from hatscore.readers.table_files import Records
-    from hatscore.readers.table_rows import Listener
+    from hatscore.readers.table_rows import Completion, Listener
 
 __all__ = ["FORMAT", "OPTIONS", "read", "read_many", "sniff"]
 
@@ -66,6 +66,7 @@ def read_many(
     pool: bool = False,
     count: str = ",".join(COUNTABLE),
     listen: Listener | None = None,
+    complete: Completion | None = None,
 ) -> Outcomes:
     r"""Read files of tables as one table.
 
@@ -101,6 +102,8 @@ def read_many(
         As for run directories; it matters where replies are graded.
     listen
         Is told of every row that is kept; see `table_rows.Rows`.
+    complete
+        For readers built on this one: what a record says beyond its fields; see there.
 
     Raises
     ------
@@ -130,7 +133,9 @@ def read_many(
         grade=grade,
         count=count,
     )
-    rows = Rows(plan, roots=[path for path in paths if path.is_dir()], listen=listen)
+    rows = Rows(
+        plan, roots=[path for path in paths if path.is_dir()], listen=listen, complete=complete
+    )
     for part in records:
         rows.add(part)
     found = rows.finish()

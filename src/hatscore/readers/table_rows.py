@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from hatscore.readers.table_files import Records
 
     Listener = Callable[[Mapping[str, Any], Callable[[str], Any], Mapping[str, Any]], None]
+    Completion = Callable[[dict[str, Any], Mapping[str, Any]], Iterator[dict[str, Any]]]
 
 __all__ = ["Plan", "Rows"]
 
@@ -74,6 +75,10 @@ class Rows:
     listen
         Is told of every row that is kept, with a function that returns the cell of a field, and
         the record as the file has it.
+    complete
+        Given a row and its record, yields the rows to count in its place; for formats whose
+        records say more than the fields of a table hold. The row that `listen` is told of is the
+        first.
 
     Attributes
     ----------
@@ -89,6 +94,7 @@ class Rows:
     plan: Plan
     roots: Sequence[Path]
     listen: Listener | None = None
+    complete: Completion | None = None
     missing: list[str] = field(default_factory=list)
     _rows: list[dict[str, Any]] = field(default_factory=list)
     _dropped: dict[str, int] = field(default_factory=dict)
@@ -118,10 +124,12 @@ class Rows:
             for line, record in zip(part.lines, part.rows, strict=True):
                 cells = _Cells(record, columns, part.path, shown, line, part.unit)
                 row = self._row(cells, language)
-                if row is not None:
-                    self._rows.append(row)
-                    if self.listen is not None:
-                        self.listen(row, cells.raw, record)
+                if row is None:
+                    continue
+                rows = [row] if self.complete is None else list(self.complete(row, record))
+                self._rows += rows
+                if self.listen is not None:
+                    self.listen(rows[0], cells.raw, record)
 
     def finish(self) -> list[dict[str, Any]]:
         """Return all rows, ``12.0`` in columns of whole numbers made ``12``.
