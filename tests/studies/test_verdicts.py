@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import math
 import re
+import warnings
+from dataclasses import replace
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hatscore.cli.study_show import _head
+from hatscore.outcomes import Outcomes
 from hatscore.studies.analyses import analyse
 from hatscore.studies.effects import benjamini_hochberg
+from hatscore.studies.material import gather
 from hatscore.studies.result import between, judged, read_together, with_p_and_q
+from hatscore.studies.size import size
+from hatscore.studies.time import time
 
 
 def row(p, value=0.1, **columns):
@@ -59,9 +67,9 @@ def test_a_second_p_of_a_row_has_a_q_of_its_own():
     read_together([*claims, *((r, "p", "languages") for r in lines)], confidence=0.95)
     assert one["q"] == 0.5
     assert one["q_languages"] == pytest.approx(0.072)
-    verdict, words = judged(one, 0.95, p="p_languages")
+    verdict, said = judged(one, 0.95, p="p_languages")
     assert verdict == "not shown"
-    assert words == "; not when the claims of its kind are read together (p = 0.048, q = 0.072)"
+    assert said == "; not when the claims of its kind are read together (p = 0.048, q = 0.072)"
 
 
 @pytest.mark.parametrize(
@@ -95,7 +103,7 @@ def test_a_verdict_never_gains_by_more_claims(p):
     read_together([(r, "p", "k") for r in rows], confidence=0.95)
     assert [r["q"] for r in rows] == pytest.approx(benjamini_hochberg(p))
     for r in rows:
-        assert r["q"] >= r["p"]
+        assert r["q"] >= r["p"] * (1 - 1e-12)
         assert (judged(r, 0.95)[0] == "shown") == (r["q"] < 1 - 0.95)
 
 
@@ -172,8 +180,6 @@ def test_kinds_part_units_scores_and_means(found):
 
 
 def test_total_and_active_parameters_of_dense_models_are_one_claim(only):
-    from hatscore.studies.size import size
-
     a = size(only(*(f"gemma-3-{n}b-it" for n in (1, 4, 12, 27))))
     lines = a.table.filter((pl.col("score") == "HAT") & (pl.col("benchmark") == "reasoning"))
     assert set(lines["parameters"]) == {"total", "active"}
@@ -181,3 +187,95 @@ def test_total_and_active_parameters_of_dense_models_are_one_claim(only):
     note = next(n for n in a.notes if n.startswith("Claims of a kind"))
     # per benchmark pooled and within families, which is the same in one family
     assert int(re.search(r"HAT, over models: (\d+) claims", note)[1]) <= 4
+
+
+# -- sentences fit their numbers -----------------------------------------------------------------
+
+
+def of_counts(registry, models, *, items=80, replies=10, languages=("de", "fr", "ja", "sw")):
+    """Return the material of models with (source rate, slope), the same items for all."""
+    rng = np.random.default_rng(0)
+    base = rng.beta(1, 1, items)
+    rows = []
+    for model, (rate, slope) in models.items():
+        s = np.clip(base * rate, 0, 1)
+        for i, p in enumerate(s.tolist()):
+            for x in ("en", *languages):
+                k = rng.binomial(replies, min(1.0, p if x == "en" else p * slope))
+                rows.append((model, "quiz", str(i), x, "en", k, replies))
+    columns = ["model", "benchmark", "item", "language", "source_language", "k", "n"]
+    frame = pl.DataFrame(rows, schema=columns, orient="row")
+    return gather(Outcomes.from_frame(frame), registry)
+
+
+def test_the_distance_to_one_has_its_side(registry):
+    over = {
+        "gemma-3-4b-it": (0.3, 1.0),
+        "gemma-3-12b-it": (0.5, 1.3),
+        "gemma-3-27b-it": (0.6, 1.3),
+        "qwen3-4b": (0.5, 1.4),
+    }
+    m = of_counts(registry, over, items=150)
+    text = next(f.text for f in time(m).findings if "the best HAT" in f.text)
+    scores = [m.macro(x, "quiz", "HAT") for x in m.models]
+    best = max(scores, key=lambda e: e.value)
+    assert best.low > 1
+    width = (best.value - 1) / (best.high - best.low)
+    assert f"{best.value - 1:.3f} above 1 or {width:.1f} times the width" in text
+    counts = [sum(e.high < 1 for e in scores), sum(e.low <= 1 <= e.high for e in scores)]
+    above = sum(e.low > 1 for e in scores)
+    assert above == 4 - sum(counts)
+    assert f"{counts[1]} cannot be told from 1, {above} lie above 1" in text
+    assert "lie below" not in text or counts[0]
+
+
+def test_perfect_models_have_no_interval_without_width_and_no_minus_zero(registry):
+    perfect = dict.fromkeys(
+        ("gemma-3-4b-it", "gemma-3-12b-it", "gemma-3-27b-it", "qwen3-4b"), (1e9, 1.0)
+    )
+    m = of_counts(registry, perfect, items=10, languages=("de",))
+    for a in analyse(m):
+        for f in a.findings:
+            assert "-0.000" not in f.text
+            assert "[0.000, 0.000]" not in f.text, f.text
+        if "low" in a.table.columns:
+            ends = a.table.select("low", "high").fill_nan(None).drop_nulls()
+            assert not (ends["low"] == ends["high"]).any(), a.name
+    trend = next(f for f in time(m).findings if "per year" in f.text)
+    assert trend.verdict == "cannot tell"
+    assert "no scatter of models to see" in trend.text
+
+
+def test_one_score_on_both_sides_of_a_cut_off_has_no_interval(registry):
+    names = ("gemma-3-4b-it", "gemma-3-12b-it", "qwen3-4b", "qwen3-30b-a3b")
+    more = ("gemma-3-1b-it", "gemma-3-27b-it", "gpt-oss-20b", "gpt-oss-120b", "gemma-4-31b-it")
+    m = of_counts(registry, dict.fromkeys((*names, *more), (1e9, 1.0)), items=10)
+    row = time(m).table.filter((pl.col("effect") == "shift") & (pl.col("score") == "HAT"))
+    assert row["value"][0] == 0
+    assert math.isnan(row["low"][0])
+    assert row["reason"][0] == "all models have the same score: no scatter to see"
+
+
+def test_levels_are_written_as_they_are(material):
+    assert _head(replace(material, confidence=0.999)).endswith(" 99.9% intervals")
+    assert _head(material).endswith(" 95% intervals")
+
+
+def test_the_gain_is_told_as_the_sum_of_its_parts(found):
+    a = found["size"]
+    assert any("all models weighing the same" in f.text for f in a.findings)
+    assert any("the line over models weights them by their noise" in n for n in a.notes)
+
+
+def test_the_spread_of_languages_is_called_what_it_is(found):
+    text = found["variance"].findings[0].text
+    assert "differ between languages with a standard deviation of" in text
+    verdicts = {f.verdict for f in found["variance"].findings}
+    # no p, no claim
+    assert verdicts <= {"described", "cannot tell"}
+
+
+def test_analyses_warn_of_nothing(only):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        analyse(only("gemma-3-4b-it", "gemma-3-12b-it", "qwen3-4b"))

@@ -73,7 +73,7 @@ def study_chart(
         base = alt.Chart(alt.NamedData(name=data_name)).transform_filter(
             alt.FieldEqualPredicate(field="panel", equal=panel)
         )
-        span = _span(rows, figure.reference)
+        span = _span(rows, figure)
         draw = _scatter if scatter else _forest
         drawn.append(
             draw(base, own, figure=figure, panel=panel, look=look, span=span).properties(
@@ -108,10 +108,10 @@ def _row(point: Mapping[str, Any]) -> Row:
     return row
 
 
-def _span(rows: Sequence[Row], reference: float | None) -> tuple[float, float]:
+def _span(rows: Sequence[Row], figure: Figure) -> tuple[float, float]:
     """Return an axis that holds all values, and interval ends that do not flatten these."""
     values = [r["y"] for r in rows if r["y"] is not None]
-    values += [] if reference is None else [reference]
+    values += [at for at in (figure.reference, figure.least) if at is not None]
     if not values:
         return 0.0, 1.0
     low, high = min(values), max(values)
@@ -120,7 +120,8 @@ def _span(rows: Sequence[Row], reference: float | None) -> tuple[float, float]:
     low = min([low, *(max(end, low - room) for end in ends)])
     high = max([high, *(min(end, high + room) for end in ends)])
     edge = 0.03 * (high - low)
-    return math.floor(100 * (low - edge)) / 100, math.ceil(100 * (high + edge)) / 100
+    start = math.floor(100 * (low - edge)) / 100 if figure.least is None else figure.least
+    return start, math.ceil(100 * (high + edge)) / 100
 
 
 def _known(base: alt.Chart, span: tuple[float, float]) -> Any:
@@ -181,12 +182,14 @@ def _scatter(
         slope, intercept = line
         # straight on this axis, whether it is logarithmic or not: two ends are enough
         over = "log(datum.at) / LN10" if figure.log_x else "datum.at"
-        layers.append(
+        layers.insert(
+            0,
             base.transform_aggregate(first="min(x)", last="max(x)")
             .transform_fold(["first", "last"], as_=["end", "at"])
             .transform_calculate(fit=f"{intercept} + {slope} * {over}")
-            .mark_line(style="fit", clip=True)
-            .encode(x=x("at"), y=y("fit"))
+            # no colour of a series: the line is of all of them
+            .mark_line(color=alt.ExprRef("ink"), strokeWidth=1.5, clip=True)
+            .encode(x=x("at"), y=y("fit")),
         )
     if figure.reference is not None:
         layers.insert(0, _reference(figure.reference, y=y("at")))

@@ -84,6 +84,8 @@ class Figure:
         Per panel: slope and intercept over x (over log10 x with `log_x`).
     reference
         A value of y to mark, such as 0 for differences.
+    least
+        What y cannot fall below, such as 0 for a standard deviation: its axis starts there.
     """
 
     points: pl.DataFrame
@@ -92,6 +94,7 @@ class Figure:
     log_x: bool = False
     lines: dict[str, tuple[float, float]] = field(default_factory=dict)
     reference: float | None = None
+    least: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,17 +47,20 @@ def variance(material: Material) -> Analysis:
             "one language's HAT that more replies would remove."
         ),
     )
+    of_languages = pl.col("variable") == "sd_languages"
     points = table.unpivot(
-        on=["sd_replies", "sd_items", "sd_languages"], index=["model", "benchmark"]
+        on=["sd_replies", "sd_items", "sd_languages"],
+        index=["model", "benchmark", "languages_low", "languages_high"],
     ).select(
         panel="benchmark",
         series=pl.col("variable").str.strip_prefix("sd_"),
         label="model",
         y="value",
-        low=pl.lit(math.nan),
-        high=pl.lit(math.nan),
+        # replies and items have no interval, the spread of languages has one
+        low=pl.when(of_languages).then("languages_low").otherwise(math.nan),
+        high=pl.when(of_languages).then("languages_high").otherwise(math.nan),
     )
-    figure = Figure(points, x_label="", y_label="standard deviation of the gap", reference=0.0)
+    figure = Figure(points, x_label="", y_label="standard deviation of the gap", least=0.0)
     return Analysis("variance", QUESTION, table, tuple(_say(table)), figure, notes)
 
 
@@ -187,7 +190,10 @@ def _say(table: pl.DataFrame) -> list[Finding]:
             f"{_number(middle['sd_items'])} from items"
         )
         if middle["sd_languages"] is not None:
-            text += f"; true gaps differ between languages by {_number(middle['sd_languages'])}"
+            text += (
+                "; true gaps differ between languages with a standard deviation of "
+                f"{_number(middle['sd_languages'])}"
+            )
         if middle["hat_replies"] is not None:
             text += (
                 f"; more replies would remove {_percent(middle['hat_replies'])} of HAT's variance"
@@ -198,7 +204,7 @@ def _say(table: pl.DataFrame) -> list[Finding]:
         row = noisy.row(0, named=True)
         found.append(
             Finding(
-                "not shown",
+                "described",
                 f"{noisy.height} of {table.height} macro gaps are within noise of zero, such as "
                 f"{row['model']} on {row['benchmark']}: "
                 f"{between(row['gap'], row['gap_low'], row['gap_high'], sign=True)}.",
