@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hatscore.archive import is_archive, read_archive
 from hatscore.errors import InputError
 from hatscore.readers.hatscore_run import benchmark_label, check_count, sniff
+from hatscore.readers.registry import with_runs_within
 from hatscore.sampling.run import Run
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def what_was_asked(
         knows.
     """
     records: list[dict[str, Any]] = []
-    for path in map(Path, paths):
+    for path in map(Path, with_runs_within(paths)):
         if not sniff(path):
             records.append({"path": path.name})
             continue

@@ -9,6 +9,7 @@ from hatscore.benchmarks import get_benchmark
 from hatscore.errors import InputError
 from hatscore.judging import VERDICTS_NAME, VerdictStore
 from hatscore.readers.hatscore_run import benchmark_label, sniff
+from hatscore.readers.registry import with_runs_within
 from hatscore.sampling.run import Run
 
 if TYPE_CHECKING:
@@ -22,13 +23,13 @@ __all__ = ["run_context"]
 def run_context(paths: Sequence[str]) -> Mapping[str, Mapping[str, str]]:
     """Return settings and data licences of the run directories among `paths`."""
     sections: dict[str, Mapping[str, str]] = {}
-    for path in paths:
-        if not sniff(Path(path)):
+    for path in map(Path, with_runs_within(paths)):
+        if not sniff(path):
             continue
         with Run.open(path) as run:
-            sections[f"Run {Path(path).name}: {run.config.model}"] = {
+            sections[f"Run {path.name}: {run.config.model}"] = {
                 **_describe(run.config),
-                **_judges(Path(path)),
+                **_judges(path),
             }
     return sections
 

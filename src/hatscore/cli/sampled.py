@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hatscore.readers.hatscore_run import benchmark_label, sniff
+from hatscore.readers.registry import with_runs_within
 from hatscore.sampling.run import Run
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ def sampled_benchmarks(paths: Sequence[str | Path]) -> dict[tuple[str, str], Sam
         A damaged run.
     """
     found = {}
-    for path in map(Path, paths):
+    for path in map(Path, with_runs_within(paths)):
         if sniff(path):
             with Run.open(path) as run:
                 config = run.config

@@ -25,6 +25,7 @@ __all__ = ["Expected", "cost_of", "expected", "price_of"]
 
 _PRICED = {"input", "output"}
 _SILENT = ("", "none", "off")
+_PAIR = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,8 @@ def expected(
         outputs = dict.fromkeys(bounds, seen)
         basis = f"{seen:.0f} output tokens a reply as in those that are there"
     source = tasks[0].item.source_language if tasks else ""
-    pilot = spreads_of(Assumed(), sorted(set(bounds) - {source}), repeats=repeats)
+    # a single reply tells nothing of how much replies vary, and its plan asks nothing of that
+    pilot = spreads_of(Assumed(), sorted(set(bounds) - {source}), repeats=max(repeats, _PAIR))
     found = outlook(
         plan,
         pilot,

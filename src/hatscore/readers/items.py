@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from hatscore.readers.registry import READERS, detect
+from hatscore.readers.registry import READERS, detect, with_runs_within
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -180,7 +180,7 @@ class Items:
     def _groups(self) -> list[tuple[Reader, list[Any]]]:
         """Return the readers with their paths; those that belong together are read together."""
         groups: list[tuple[Reader, list[Any]]] = []
-        for path in self.paths:
+        for path in with_runs_within(self.paths):
             where = path if isinstance(path, str) and "://" in path else Path(path)
             reader = READERS.get(self.format) or detect(where)
             for other, paths in groups:

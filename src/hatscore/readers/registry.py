@@ -44,9 +44,12 @@ __all__ = [
     "option_names",
     "read",
     "read_all",
+    "with_runs_within",
 ]
 
 ENTRY_POINT_GROUP = "hatscore.readers"
+_BESIDE_RUNS = frozenset({"report"})  # where `hatscore run` writes the page of several runs
+_SHOWN = 3
 
 
 class Reader(Protocol):
@@ -107,9 +110,9 @@ def read(
     Parameters
     ----------
     path
-        A file or a directory of results, or several: a run directory of `hatscore run`, a
-        Parquet file of `Outcomes.write_parquet`, logs of another tool, tables. Several paths of
-        one format are joined where the format allows it.
+        A file or a directory of results, or several: a run directory of `hatscore run` or a
+        folder of such, a Parquet file of `Outcomes.write_parquet`, logs of another tool, tables.
+        Several paths of one format are joined where the format allows it.
     format
         ``auto`` looks at the content; otherwise the name of a reader (``hatscore``, ``parquet``,
         ``table``, ...; an unknown name is answered with all of them).
@@ -164,7 +167,7 @@ def read_all(
     """
     if not paths:
         raise InputError("nothing to read: give at least one path")
-    groups = _groups([_place(path) for path in paths], format)
+    groups = _groups([_place(path) for path in with_runs_within(paths)], format)
     given = dict(options or {})
     known = {name for reader, _ in groups for name in reader.OPTIONS}
     for name in given:
@@ -192,6 +195,43 @@ def read_all(
     said = [note for part in found for note in part.notes]
     joined = Outcomes.from_frame(pl.concat([f for p in found for f in (p.frame, p.excluded)]))
     return Outcomes(joined.frame, joined.excluded, tuple(dict.fromkeys([*said, *joined.notes])))
+
+
+def with_runs_within(paths: Iterable[str | Path]) -> list[str | Path]:
+    """Return the paths with every folder of runs replaced by the runs in it, sorted.
+
+    A folder of runs, as `hatscore run` and studies make it, is a directory that is no run and has
+    runs directly in it. A report may lie beside them.
+
+    Raises
+    ------
+    InputError
+        Something else lies beside the runs, which would pass unseen; names it.
+    """
+    found: list[str | Path] = []
+    for path in paths:
+        where = _place(path)
+        found += (isinstance(where, Path) and _runs_within(where)) or [path]
+    return found
+
+
+def _runs_within(folder: Path) -> list[Path]:
+    """Return the runs directly in a folder; none where it is a run itself, or holds none."""
+    try:
+        if not folder.is_dir() or hatscore_run.sniff(folder):
+            return []
+        inside = sorted(p for p in folder.iterdir() if not p.name.startswith("."))
+    except OSError:
+        return []  # whoever reads it says what is wrong
+    runs = [p for p in inside if hatscore_run.sniff(p)]
+    others = [p.name for p in inside if p not in runs and p.name not in _BESIDE_RUNS]
+    if runs and others:
+        shown = ", ".join(others[:_SHOWN]) + " ..." * (len(others) > _SHOWN)
+        raise InputError(
+            f"{folder}: {len(runs)} runs, and beside them {shown}; name what is to be read: "
+            f"{folder / runs[0].name} ..."
+        )
+    return runs
 
 
 def detect(path: str | Path) -> Reader:
@@ -327,7 +367,7 @@ def _describe(path: Path | str) -> str:
         names = sorted(p.name for p in path.iterdir())
         if not names:
             return "an empty directory"
-        return f"a directory with {', '.join(names[:3])}{' ...' if len(names) > 3 else ''}"  # noqa: PLR2004 - three names
+        return f"a directory with {', '.join(names[:_SHOWN])}{' ...' * (len(names) > _SHOWN)}"
     with path.open("rb") as file:
         start = file.read(4)
     if not start:
