@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import math
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ import hatscore.cli.study as module
 from hatscore.cli.comparable import check_comparable
 from hatscore.cli.study import command
 from hatscore.cli.study_file import read_study_file
+from hatscore.cli.study_show import Said, document
 from hatscore.errors import InputError, UnknownNameError
 from hatscore.sampling import BenchmarkPlan, Run, RunConfig, SamplingParams
 from hatscore.studies.simulated import Layout, simulate_study
@@ -102,6 +104,24 @@ def test_json_is_one_document_and_a_directory_holds_everything(tmp_path):
         with (where / f"{name}.csv").open(encoding="utf-8", newline="") as file:
             assert len(list(csv.reader(file))) > 1
         assert f"## {name.capitalize()}" in findings
+
+
+def test_an_open_end_is_told_from_a_missing_one_in_json(outcomes):
+    from hatscore import read
+    from hatscore.models import load_models
+    from hatscore.studies.analyses import analyse
+    from hatscore.studies.material import gather
+
+    material = gather(read(outcomes), load_models())
+    (found,) = analyse(material, ["family"])
+    ends = pl.DataFrame({"low": [-math.inf, math.nan, 0.1], "high": [0.2, math.nan, 0.3]})
+    found = replace(found, table=ends)
+    (shown,) = json.loads(document([found], material, Said(), None))["analyses"]
+    assert shown["table"] == [
+        {"low": None, "high": 0.2, "unbounded": True},
+        {"low": None, "high": None},
+        {"low": 0.1, "high": 0.3},
+    ]
 
 
 def test_outcomes_are_analysed_with_facts_of_the_users(outcomes, tmp_path):

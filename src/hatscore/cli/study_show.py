@@ -213,7 +213,11 @@ def _wrap(text: str, indent: str = "  ") -> str:
 
 
 def _rows(table: pl.DataFrame) -> list[dict[str, Any]]:
-    return [
-        {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in row.items()}
-        for row in table.iter_rows(named=True)
-    ]
+    """Return rows as JSON can hold them: an infinite number is null, and its row says so."""
+    rows = []
+    for row in table.iter_rows(named=True):
+        numbers = {k: v for k, v in row.items() if isinstance(v, float)}
+        rows.append({k: v if math.isfinite(numbers.get(k, 0)) else None for k, v in row.items()})
+        if any(map(math.isinf, numbers.values())):
+            rows[-1]["unbounded"] = True
+    return rows
