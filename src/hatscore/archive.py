@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -71,7 +72,7 @@ def write_scores(
     Raises
     ------
     InputError
-        Another suffix than ``.json`` or ``.parquet``.
+        Another suffix than ``.json`` or ``.parquet``, or a place that cannot be written.
     """
     where = Path(path)
     rows: list[dict[str, Any]] = [
@@ -89,7 +90,7 @@ def write_scores(
         if outcomes is not None:
             document["outcomes"] = _columns(outcomes)
         document["measurements"] = rows
-        where.write_text(json.dumps(document, allow_nan=False), encoding="utf-8")
+        data = json.dumps(document, allow_nan=False).encode()
     elif where.suffix == ".parquet":
         flat = [
             {**{k: row[k] for k in _KEYS}, "curvature_p": row["curvature_p"], "score": name}
@@ -102,9 +103,18 @@ def write_scores(
         if outcomes is not None:
             counts = [json.dumps(_columns(outcomes)), *[None] * (frame.height - 1)]
             frame = frame.with_columns(pl.Series("outcomes", counts, dtype=pl.String))
-        frame.write_parquet(where, metadata={"kind": _KIND, "asked": json.dumps(list(asked))})
+        buffer = BytesIO()
+        frame.write_parquet(buffer, metadata={"kind": _KIND, "asked": json.dumps(list(asked))})
+        data = buffer.getvalue()
     else:
         raise InputError(f"{where}: scores are written as .json or .parquet")
+    try:
+        where.write_bytes(data)
+    except OSError as error:
+        raise InputError(
+            f"{where}: scores cannot be written there: {error.strerror or error}; give a file in a "
+            "directory that exists and can be written"
+        ) from error
 
 
 def is_archive(path: str | Path) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import warnings
 from importlib import import_module
@@ -119,4 +120,29 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # whoever read our output has seen enough
         sys.stderr.close()
         code = 0
+    except OSError as error:
+        click.echo(f"Error: {_system_error(error)}", err=True)
+        code = EXIT_USAGE
     sys.exit(code if isinstance(code, int) else 0)
+
+
+_TODO = {
+    errno.ENOENT: "make the directory first, or give one that exists",
+    errno.ENOTDIR: "a part of the path is a file; give a path through directories",
+    errno.EEXIST: "something else lies there; move it away, or give another path",
+    errno.EISDIR: "give a file in it, not the directory",
+    errno.EACCES: "ask for the right to it, or give another path",
+    errno.EPERM: "ask for the right to it, or give another path",
+    errno.EROFS: "give a path that can be written to",
+    errno.ENOSPC: "make room and give the command again, or give a path on another disk",
+    errno.EDQUOT: "make room and give the command again, or give a path on another disk",
+}
+
+
+def _system_error(error: OSError) -> str:
+    """Return what the system refused, of which file, and what to do."""
+    # libraries in other languages give the whole sentence and no number
+    said = error.strerror or str(error) or type(error).__name__
+    where = error.filename2 or error.filename
+    todo = _TODO.get(error.errno or 0)
+    return (f"{where}: " if where else "") + said + (f"; {todo}" if todo else "")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -98,14 +99,18 @@ def _check_folder(out: Path, inputs: list[str], given: dict[str, Any]) -> None:
 
 
 def _write_table(outcomes: Outcomes, out: Path) -> None:
+    from polars.exceptions import PolarsError
+
     draft = out.with_name(f".{out.name}.{os.getpid()}")
     try:
         outcomes.write_parquet(draft)
         draft.replace(out)
-    except OSError as err:
-        raise InputError(f"{out}: cannot be written: {err.strerror or err}") from err
+    except (OSError, PolarsError) as err:  # Polars has an error of its own for a full disk
+        why = getattr(err, "strerror", None) or err
+        raise InputError(f"{out}: cannot be written: {why}") from err
     finally:
-        draft.unlink(missing_ok=True)
+        with suppress(OSError):  # where it could not be written there is nothing to remove
+            draft.unlink(missing_ok=True)
     click.echo(f"{out}: {outcomes!r}")
 
 
