@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hatscore import __version__, measure
+from hatscore import Outcomes, __version__, measure
+from hatscore.cli import main
 from hatscore.report import to_csv, to_json, to_latex, to_markdown
+from hatscore.report.text import number
 from hatscore.scoring import MEASURE_COLUMNS, measurements
 
 
@@ -114,6 +116,56 @@ def test_latex_merges_intervals_and_sets_macro_off():
     ]
 
 
+def test_latex_has_what_a_paper_has_room_for(simulated):
+    frame = measure(simulated())
+    lines = to_latex(frame).splitlines()
+    assert lines[0] == "% model m, benchmark b"
+    assert lines[1:4] == [
+        r"\begin{tabular}{lrrrr}", r"\toprule", r"language & HAT & source & target & n \\",
+    ]  # fmt: skip
+    row = frame.row(0, named=True)
+    ends = f"[{number(row['hat_low'])}, {number(row['hat_high'])}]"
+    rates = f"{number(row['source_accuracy'])} & {number(row['target_accuracy'])}"
+    assert lines[5] == rf"de & {number(row['hat'])} {ends} & {rates} & 12 \\"
+    whole = to_latex(frame, every_column=True)
+    assert "reliability" in whole
+    assert "plug-in" not in lines[3]
+
+
+def test_the_command_prints_latex_with_few_columns_and_with_all(simulated, tmp_path, capsys):
+    simulated().write_parquet(tmp_path / "o.parquet")
+
+    def printed(*more):
+        with pytest.raises(SystemExit) as end:
+            main(["score", str(tmp_path / "o.parquet"), *more])
+        return end.value.code, capsys.readouterr()
+
+    few = printed("--format", "latex")[1].out
+    whole = printed("--format", "latex", "--every-column")[1].out
+    assert few == to_latex(measure(simulated()))
+    assert whole == to_latex(measure(simulated()), every_column=True)
+    code, streams = printed("--every-column")
+    assert code == 2
+    assert "for --format latex" in streams.err
+
+
+def test_latex_names_models_where_there_are_several(simulated):
+    lines = to_latex(measure(simulated(("m", "n")))).splitlines()
+    assert lines[0] == "% benchmark b"
+    assert lines[3].startswith("model & language & HAT &")
+
+
+def test_latex_keeps_slopes_of_two_kinds_apart_and_says_why(simulated):
+    one = simulated(("one",), replies=1)
+    lines = to_latex(measure(one)).splitlines()
+    assert r"language & plug-in HAT & source & target & n \\" in lines
+    assert any(line.startswith("% de, fr, sw, macro: one source reply") for line in lines)
+    both = Outcomes.from_frame(pl.concat([one.frame, simulated(("ten",)).frame]))
+    assert r"model & language & HAT & plug-in HAT & source & target & n \\" in to_latex(
+        measure(both)
+    )
+
+
 def test_markdown_escapes():
     text = to_markdown(frame_of(model=["a|b\n*c*_d_<e>`[f](g)\\"])).splitlines()[2]
     assert text.startswith(r"| a\|b \*c\*\_d\_\<e\>\`\[f\](g)\\ |")
@@ -153,4 +205,4 @@ def test_no_text_breaks_a_row(text):
 def test_the_whole_table_of_measure_can_be_written(simulated):
     frame = measure(simulated(chance=0.25))
     assert len(to_markdown(frame).splitlines()) == 2 + frame.height
-    assert to_latex(frame).count(r"\\") == 1 + frame.height
+    assert to_latex(frame, every_column=True).count(r"\\") == 1 + frame.height

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,9 @@ from hatscore.cli.options import grading_options, interval_options, reader_optio
 from hatscore.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+
+    import polars as pl
 
     from hatscore.judging.corrected import Corrected
     from hatscore.report.corrected import CorrectedRow
@@ -50,6 +53,11 @@ FORMATS = ("table", "json", "csv", "md", "latex")
     is_flag=True,
     help="With --labels: take one sensitivity and one specificity of the judge for all languages.",
 )
+@click.option(
+    "--every-column",
+    is_flag=True,
+    help="With --format latex: all columns that csv has, not only those a paper has room for.",
+)
 @grading_options
 @interval_options
 @reader_options
@@ -57,6 +65,7 @@ def command(
     paths: tuple[str, ...],
     style: str,
     *,
+    every_column: bool,
     save: str | None,
     labels: str | None,
     pooled: bool,
@@ -71,17 +80,10 @@ def command(
     `corrected` in the JSON, and alone in the other formats.
     """
     from hatscore.cli.reading import read_graded
-    from hatscore.readers.hatscore_run import sniff
     from hatscore.report import render_table, to_csv, to_json, to_latex, to_markdown
     from hatscore.scoring import measurements, tabulate
 
-    if pooled and labels is None:
-        raise InputError("--pooled says how --labels FILE are used: give both, or none")
-    if labels is not None and (len(paths) != 1 or not sniff(Path(paths[0]))):
-        raise InputError(
-            "--labels are of the replies of one run, a directory written by `hatscore run`; got "
-            f"{', '.join(paths)}: score each run with its own labels"
-        )
+    _check(paths, style, every_column=every_column, labels=labels, pooled=pooled)
     outcomes = read_graded(paths, names=given["names"], count=given["count"], given=given)
     found = measurements(outcomes, confidence=given["confidence"])
     if save is not None:
@@ -109,7 +111,9 @@ def command(
             text = json.dumps(document, indent=2, allow_nan=False) + "\n"
         click.echo(text)
         return
-    writers = {"csv": to_csv, "md": to_markdown, "latex": to_latex}
+    to_tex = partial(to_latex, every_column=every_column)
+    writers: dict[str, Callable[[pl.DataFrame], str]]
+    writers = {"csv": to_csv, "md": to_markdown, "latex": to_tex}
     if mended is None:
         frame = tabulate(found)
     else:
@@ -120,6 +124,22 @@ def command(
     remarks = [] if mended is None else [note for each in mended[0] for note in each.notes]
     for note in (*outcomes.notes, *remarks):
         click.echo(f"Note: {note}", err=True)
+
+
+def _check(
+    paths: tuple[str, ...], style: str, *, every_column: bool, labels: str | None, pooled: bool
+) -> None:
+    from hatscore.readers.hatscore_run import sniff
+
+    if every_column and style != "latex":
+        raise InputError("--every-column is for --format latex; csv and json hold every column")
+    if pooled and labels is None:
+        raise InputError("--pooled says how --labels FILE are used: give both, or none")
+    if labels is not None and (len(paths) != 1 or not sniff(Path(paths[0]))):
+        raise InputError(
+            "--labels are of the replies of one run, a directory written by `hatscore run`; got "
+            f"{', '.join(paths)}: score each run with its own labels"
+        )
 
 
 def _corrected(

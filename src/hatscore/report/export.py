@@ -8,6 +8,8 @@ import math
 import re
 from typing import TYPE_CHECKING, Any
 
+import polars as pl
+
 from hatscore._version import __version__
 from hatscore.report.blocks import profile_notes
 from hatscore.report.health import alarms, status_shares
@@ -16,8 +18,6 @@ from hatscore.scoring import MACRO, MEASURE_COLUMNS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
-    import polars as pl
 
     from hatscore.outcomes import Outcomes
     from hatscore.scoring import Measurement
@@ -115,7 +115,7 @@ def to_markdown(frame: pl.DataFrame) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def to_latex(frame: pl.DataFrame) -> str:
+def to_latex(frame: pl.DataFrame, *, every_column: bool = False) -> str:
     r"""Return a frame as a LaTeX ``tabular`` with booktabs rules (``\usepackage{booktabs}``).
 
     Parameters
@@ -123,7 +123,15 @@ def to_latex(frame: pl.DataFrame) -> str:
     frame
         Treated as in `to_markdown`; the macro row of `measure` is set off by a rule, and
         everything special in LaTeX is escaped.
+    every_column
+        By default the scores of `measure` are cut to what a column of a paper holds: language,
+        HAT with its interval (the plug-in beside it, where a row has no other), source and target
+        accuracy, items; model and benchmark where there are several. What is the same in all rows,
+        and why scores are missing or unbounded, stands in comments. Other frames are never cut.
     """
+    remarks: list[str] = []
+    if not every_column and set(MEASURE_COLUMNS) <= set(frame.columns):
+        frame, remarks = _for_paper(frame)
     header, rows, numeric = _for_people(frame, _latex)
     macro = (
         (frame["language"] == MACRO).to_list()
@@ -131,7 +139,8 @@ def to_latex(frame: pl.DataFrame) -> str:
         else [False] * frame.height
     )
     columns = "".join("r" if n else "l" for n in numeric)
-    lines = [f"\\begin{{tabular}}{{{columns}}}", r"\toprule", " & ".join(header) + r" \\"]
+    lines = [f"% {' '.join(printable(remark).split())}" for remark in remarks]
+    lines += [f"\\begin{{tabular}}{{{columns}}}", r"\toprule", " & ".join(header) + r" \\"]
     lines.append(r"\midrule")
     for i, row in enumerate(rows):
         if macro[i]:
@@ -187,6 +196,27 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
     return value
+
+
+def _for_paper(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
+    """Return the columns that a paper has room for, and what is left to say in words."""
+    parts = ("model", "benchmark")
+    several = [name for name in parts if frame[name].n_unique() > 1]
+    fixed = [f"{name} {frame[name][0]}" for name in parts if name not in several and frame.height]
+    remarks = [", ".join(fixed)] if fixed else []
+    reasons = frame.filter(pl.col("reason") != "")
+    for key, rows in reasons.group_by([*several, "reason"], maintain_order=True):
+        *named, reason = map(str, key)
+        remarks.append(f"{' '.join([*named, ', '.join(rows['language'])])}: {reason}")
+    hat, plugin = frame["hat"].fill_nan(None), frame["hat_plugin"].fill_nan(None)
+    slopes = [] if hat.is_null().all() else ["hat"]
+    if (hat.is_null() & plugin.is_not_null()).any():
+        slopes.append("hat_plugin")
+    ends = [f"{name}{end}" for name in slopes for end in ("", "_low", "_high")]
+    shown = [*several, "language", *ends, "source_accuracy", "target_accuracy", "n_items"]
+    short = {"source_accuracy": "source", "target_accuracy": "target", "n_items": "n"}
+    short |= {name: name.replace("hat_plugin", "plug-in_hat") for name in ends}
+    return frame.select(shown).rename(short), remarks
 
 
 def _for_people(
