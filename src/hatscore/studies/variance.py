@@ -21,7 +21,7 @@ from hatscore.errors import InputError
 from hatscore.scoring import MACRO
 from hatscore.stats import difference
 from hatscore.stats.design import components
-from hatscore.studies.result import Analysis, Figure, Finding, between, cannot_tell, counted
+from hatscore.studies.result import Analysis, Figure, Finding, between, cannot_tell
 
 if TYPE_CHECKING:
     from hatscore.outcomes import Aligned
@@ -184,9 +184,10 @@ def _say(table: pl.DataFrame) -> list[Finding]:
             c: part[c].drop_nans().median()
             for c in ("gap", "sd_replies", "sd_items", "sd_languages", "hat_replies")
         }
+        who = f"medians over {part.height} models" if part.height > 1 else part["model"][0]
         text = (
-            f"{benchmark}: over {counted(part.height, 'model')} (medians), one language's gap is "
-            f"known to within a standard error of {_number(middle['sd_replies'])} from replies and "
+            f"{benchmark}, {who}: one language's gap is known "
+            f"to within a standard error of {_number(middle['sd_replies'])} from replies and "
             f"{_number(middle['sd_items'])} from items"
         )
         if middle["sd_languages"] is not None:
