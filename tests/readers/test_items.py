@@ -56,6 +56,12 @@ def test_logs_of_inspect_hold_questions_targets_and_outputs(logs, folder):
     assert {r.item for r in items} == {records[0].item}
 
 
+LONG = (
+    "Let me see.\nFour and a half by two, less one\nis\nthree and a half, so that\n3.5 it is"
+    " and remains."
+)
+
+
 @pytest.fixture(scope="module")
 def harness(tmp_path_factory):
     """Folders that lm-evaluation-harness wrote: free answers with two filters, and a choice."""
@@ -93,8 +99,19 @@ def harness(tmp_path_factory):
         for i in range(2)
         for option in "abcd"
     }
+    plain = [
+        {"task": f"mgsm_direct_{language}", "metric_list": exact, "filter_list": [
+            {"name": "none", "filter": [{"function": "take_first"}]},
+            {"name": "last-line", "filter": [
+                {"function": "regex", "regex_pattern": r"(?s)(Four.+)"},
+                {"function": "take_first"}]}],
+         "items": [{"question": f"plain {language} {i}", "answer": "4"} for i in range(2)]}
+        for language in ("en", "de")
+    ]  # fmt: skip
+    long = {f"plain {language} {i}": [LONG] for language in ("en", "de") for i in range(2)}
     plan = folder / "plan.json"
     plan.write_text(json.dumps([
+        {"folder": "plain", "model": "org/tiny", "tasks": plain, "replies": long},
         {"folder": "free", "model": "org/tiny", "tasks": free, "replies": replies},
         {"folder": "choice", "model": "org/tiny", "tasks": choice, "replies": likely},
     ]), encoding="utf-8")  # fmt: skip
@@ -121,6 +138,19 @@ def test_logs_of_the_harness_hold_replies_and_how_they_were_read(harness):
     (one, _) = scored[0].replies
     assert one.why.startswith("the log's filter strict-match took '4': exact_match 1")
     assert "flexible-extract" in one.why
+
+
+def test_what_a_filter_took_is_not_the_reply_once_more(harness):
+    items = list(Items([harness / "plain"], options={"filter": "none"}))
+    replies = [reply for item in items for reply in item.replies]
+    assert len(replies) == 4
+    for reply in replies:
+        assert reply.text == LONG
+        whole, cut = reply.why.split("; ")
+        assert whole == "the log took the whole reply: exact_match 0.0"
+        assert cut.startswith("the log's filter last-line took 'Four and a half by two")
+        assert "\\n" not in cut
+        assert len(cut) < 150
 
 
 def test_items_scored_by_likelihood_have_no_replies(harness):

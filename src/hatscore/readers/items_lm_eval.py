@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["collect"]
 
+_LONGEST, _MOST = 60, 3
 _QUESTIONS = ("question", "query", "problem", "input")
 
 
@@ -84,9 +85,7 @@ def _gold(asked: _Asked) -> dict[str, Any]:
 
 
 def _replies(asked: _Asked) -> Iterator[ItemReply]:
-    resps = asked.row.get("resps")
-    inner = resps[0] if isinstance(resps, list) and len(resps) == 1 else None
-    texts = [text for text in inner if isinstance(text, str)] if isinstance(inner, list) else []
+    texts = _texts(asked.row)
     said = "; ".join(asked.taken)
     for number, text in enumerate(texts):
         if asked.kind is None:
@@ -108,7 +107,40 @@ def _taken(row: Mapping[str, Any], name: str) -> str:
     taken = filtered[0] if isinstance(filtered, list) and len(filtered) == 1 else filtered
     metrics = row.get("metrics")
     scores = [f"{one} {row.get(one)}" for one in metrics] if isinstance(metrics, list) else []
-    return f"the log's filter {name} took {taken!r}" + (f": {', '.join(scores)}" if scores else "")
+    # the harness calls it "none" where nothing is filtered
+    who = "the log" if name == "none" else f"the log's filter {name}"
+    said = f"{who} took {_named(taken, _texts(row))}"
+    return said + (f": {', '.join(scores)}" if scores else "")
+
+
+def _named(taken: Any, texts: Sequence[str]) -> str:
+    """Name what a filter took: the reply stands beside it and is not said again."""
+    several = isinstance(taken, list) and all(isinstance(one, str) for one in taken)
+    if several and len(taken) != 1:
+        if taken == texts:
+            return "all replies whole"
+        return ", ".join(_quoted(one) for one in taken[:_MOST]) + ", ..." * (len(taken) > _MOST)
+    text = taken[0] if several else taken
+    if not isinstance(text, str):
+        return _shortened(repr(text))
+    if texts and text.strip() == texts[0].strip():
+        return "the whole reply" if len(texts) == 1 else "the whole first reply"
+    return _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    return f"'{_shortened(' '.join(text.split()))}'"
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 3].rstrip()}..."
+
+
+def _texts(row: Mapping[str, Any]) -> list[str]:
+    """Return the replies of a row."""
+    resps = row.get("resps")
+    inner = resps[0] if isinstance(resps, list) and len(resps) == 1 else None
+    return [text for text in inner if isinstance(text, str)] if isinstance(inner, list) else []
 
 
 def _question(row: Mapping[str, Any]) -> str:
