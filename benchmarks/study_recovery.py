@@ -2,9 +2,10 @@
 
 Studies with a known truth are drawn and analysed by the very functions that analyse real ones.
 Worlds, because an effect of one kind hides in the analysis of another (large models are also
-newer): all effects at once; size alone; time alone; models and languages that differ for no
-reason; models and languages that do not differ at all; and models drawn from a population, for
-intervals that speak of other models. How often tests reject where there is nothing to find needs
+newer): all effects at once; size alone; active parameters alone; time alone; sources that size and
+time do not move, for lines of target accuracy; models and languages that differ for no reason;
+models and languages that do not differ at all; and models drawn from a population, for intervals
+that speak of other models. How often tests reject where there is nothing to find needs
 more draws than intervals do: that is `study_null.py`.
 
     python benchmarks/study_recovery.py --repetitions 200 -o docs/study_recovery.md

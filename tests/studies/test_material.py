@@ -119,3 +119,15 @@ def test_settings_are_not_counted_among_the_undated(only):
     names = ("gemini-2.5-flash", "gemini-2.5-flash-off", "gemini-3-flash-low")
     text = time(only(*names)).findings[0].text
     assert text.startswith("1 of 3 models have a known release date and a HAT (2 more are further")
+
+
+def test_known_sizes_on_different_benchmarks_are_not_called_unknown(study, registry):
+    frame = study.outcomes.frame
+    parts = [
+        frame.filter((pl.col("benchmark") == b) & pl.col("model").is_in(models))
+        for b, models in (("reasoning", GEMMA[:2]), ("closed-book", GEMMA[2:]))
+    ]
+    text = size(gather(Outcomes.from_frame(pl.concat(parts)), registry)).findings[0].text
+    assert (
+        text == "no benchmark has more than 2 of 4 models of known size: a trend needs at least 3"
+    )

@@ -250,10 +250,17 @@ def _left_out(material: Material) -> list[str]:
 
 
 def _why_not(material: Material) -> str:
-    models = sized(material, material.scopes[0], "parameters_total")
+    by_scope = [sized(material, scope) for scope in material.scopes]
+    models = max(by_scope, key=len)
+    known = material.one_each(list(dict.fromkeys(m for of in by_scope for m in of)))
     sizes = {material.facts[m].parameters_total for m in models}
-    if len(models) >= _FEWEST and len(sizes) == 1:
+    if len(models) >= _FEWEST:
         return f"all {len(models)} models have {sizes.pop():g} billion parameters: no trend to see"
+    if len(known) >= _FEWEST:
+        return (
+            f"no benchmark has more than {len(models)} of {len(known)} models of known size: "
+            f"a trend needs at least {_FEWEST}"
+        )
     return (
         f"{len(models)} of {counted(len(material.models), 'model')} have a known size and a HAT"
         f"{material.besides()}; a trend needs at least {_FEWEST} of different sizes"

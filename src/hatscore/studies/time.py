@@ -208,9 +208,9 @@ def _say(table: pl.DataFrame, day: dt.date, confidence: float) -> list[Finding]:
             text += for_these(row)
         else:
             text = (
-                f"{scope}: the median HAT is {row['median_before']:.3f} over {row['n_before']} "
-                f"models before {day} and {row['median_after']:.3f} over {row['n_after']} since; "
-                f"shift {shown}"
+                f"{scope}: the median HAT is {row['median_before']:.3f} over "
+                f"{counted(row['n_before'], 'model')} before {day} and "
+                f"{row['median_after']:.3f} over {row['n_after']} since; shift {shown}"
             )
         if math.isinf(row["low"]):
             verdict, text = "cannot tell", f"{text}: too few models for an interval"
