@@ -159,5 +159,8 @@ def test_a_run_says_how_it_was_made(run, capsys):
         "Licence: ",
     ):
         assert said in printed["md"]
+    (data,) = (line for line in printed["md"].splitlines() if "Data: " in line)
+    assert ". Licence: " in data
+    assert data.endswith(".")
     (macro,) = (m for m in measurements(read(run)) if m.language == "macro")
     assert f"**HAT {with_interval(macro.scores['hat'])}**" in printed["md"]

@@ -326,7 +326,7 @@ def test_models_that_think_get_room_for_it():
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        ({"languages": "xx"}, "unknown language 'xx'"),
+        ({"languages": "xx"}, "unknown language of wordmath 'xx'"),
         ({"languages": ["en"]}, "only language asked for is the source"),
         ({"languages": 5}, "expected tags"),
         ({"limit": "3"}, "expected a number of items"),
@@ -639,6 +639,7 @@ def test_means_over_epochs_cannot_be_corrected(warnings):
         ({"language": None}, "which should say the language"),
         ({"item": None}, "hat(item='KEY')"),
         ({"source_language": None}, "hat(source='KEY')"),
+        ({"source_language": None}, "one for all: hat(source_language='en')"),
     ],
 )
 def test_samples_that_do_not_say_enough_give_nan_and_a_reason(change, words, warnings):

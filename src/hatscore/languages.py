@@ -206,7 +206,7 @@ def written_in(text: str, tag: str) -> bool:
     return bool(letters) and all(letter.startswith(_LETTERS[code]) for letter in letters)
 
 
-def check_language(tag: str, known: Iterable[str]) -> str:
+def check_language(tag: str, known: Iterable[str], *, of: str = "") -> str:
     """Return `tag` if it is one of `known`, else say which of them was probably meant.
 
     Parameters
@@ -215,6 +215,8 @@ def check_language(tag: str, known: Iterable[str]) -> str:
         What the user wrote.
     known
         The tags that are accepted here.
+    of
+        Whose languages these are, where the user may have named several: a benchmark.
 
     Returns
     -------
@@ -235,11 +237,12 @@ def check_language(tag: str, known: Iterable[str]) -> str:
     tags = sorted(known)
     if tag in tags:
         return tag
-    error = UnknownNameError("language", tag, tags)
+    kind = f"language of {of}" if of else "language"
+    error = UnknownNameError(kind, tag, tags)
     meant = _meant(tag, tags)
     if meant:
         hint = " or ".join(f"{other} ({name(other)})" for other in meant)
-        error.args = (f"unknown language {tag!r}: did you mean {hint}? Known: {', '.join(tags)}",)
+        error.args = (f"unknown {kind} {tag!r}: did you mean {hint}? Known: {', '.join(tags)}",)
     raise error
 
 

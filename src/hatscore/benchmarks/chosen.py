@@ -45,9 +45,11 @@ def load_chosen(
         The benchmark lacks a language.
     """
     asked = languages or benchmark.languages
-    targets = [check_language(tag, benchmark.languages) for tag in asked]
+    targets = [check_language(tag, benchmark.languages, of=benchmark.name) for tag in asked]
     source = check_language(
-        source_language or benchmark.source_languages[0], benchmark.source_languages
+        source_language or benchmark.source_languages[0],
+        benchmark.source_languages,
+        of=f"the source of {benchmark.name}",
     )
     everything = tuple(dict.fromkeys([source, *targets]))
     if len(everything) == 1:

@@ -138,10 +138,12 @@ def _find_item(name: str, given: dict[str, Any]) -> tuple[Benchmark, Item]:
     if isinstance(benchmark, Bindable):
         benchmark = benchmark.bind(options)
     source = check_language(
-        given["source"] or benchmark.source_languages[0], benchmark.source_languages
+        given["source"] or benchmark.source_languages[0],
+        benchmark.source_languages,
+        of=f"the source of {name}",
     )
     asked = given["language"] or next((tag for tag in benchmark.languages if tag != source), source)
-    language = check_language(asked, benchmark.languages)
+    language = check_language(asked, benchmark.languages, of=name)
     items = benchmark.load(
         languages=list(dict.fromkeys([source, language])),
         source_language=source,

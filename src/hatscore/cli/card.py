@@ -72,7 +72,7 @@ def _facts(sampled: Sampled) -> Facts:
     data = ""
     with suppress(InputError):  # a plug-in that is not installed here
         benchmark = get_benchmark(plan.name)
-        data = f"{benchmark.source} Licence: {benchmark.licence}"
+        data = f"{benchmark.source.rstrip('.')}. Licence: {benchmark.licence.rstrip('.')}."
     items = "all items" if plan.items is None else f"{plan.items} items by seed {plan.seed}"
     how = "per item and language" if plan.plan.kind == "paper" else "per item in the source"
     return Facts(

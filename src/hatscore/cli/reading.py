@@ -7,21 +7,37 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
-from hatscore.errors import InputError
+from hatscore.errors import HatscoreError, InputError
+from hatscore.outcomes import Outcomes
 from hatscore.readers.registry import read_all
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from hatscore.outcomes import Outcomes
     from hatscore.readers.items import Items
 
-__all__ = ["MOST_REPLIES", "OPTIONS", "items_behind", "read_graded"]
+__all__ = ["MOST_REPLIES", "OPTIONS", "as_typed", "items_behind", "read_graded"]
 
 MOST_REPLIES = 200_000
 """Of more replies a page shows a sample, unless all are asked for."""
 
+# Readers name their options as Python does. Only what stands for a value is taken for one: names of
+# benchmarks may hold whatever else looks like an option.
+_SAID = (
+    (re.compile(r"\bpool=True\b"), "--pool"),
+    (re.compile(r"\ballow_(missing|golds)=True\b"), r"--allow-\1"),
+    (re.compile(r"\bmap=\{'(\w+)': '([^']*)'\}"), r"--map \1=\2"),
+    (re.compile(r"\bmap=\{'(\w+)': \.\.\.\}"), r"--map \1=FIELD"),
+    (
+        re.compile(
+            r"\b(metric|filter|scorer|run|source|map|model|benchmark)="
+            r"((?:NAME|TIMESTAMP|NUMBER|TAG|latest|doc\.FIELD)\b|'[^']*'|\"[^\"]*\")"
+        ),
+        r"--\1 \2",
+    ),
+    (re.compile(r"\bcolumns (?=\w+=(?:COLUMN|@row))"), "--columns "),
+)
 _FIELD = re.compile(r"([a-z_]+)=(.*)", re.DOTALL)
 OPTIONS = (
     "source",
@@ -66,18 +82,36 @@ def read_graded(
         Nothing in the paths can be scored, or an option that no reader of them has.
     """
     chosen = given or {}
-    outcomes = read_all(
-        paths,
-        format=chosen.get("reader") or "auto",
-        options=_asked(chosen),
-        defaults={"names": names, "count": count},
-    )
+    try:
+        outcomes = read_all(
+            paths,
+            format=chosen.get("reader") or "auto",
+            options=_asked(chosen),
+            defaults={"names": names, "count": count},
+        )
+    except HatscoreError as error:
+        error.args = tuple(as_typed(x) if isinstance(x, str) else x for x in error.args)
+        raise
+    outcomes = Outcomes(outcomes.frame, outcomes.excluded, tuple(map(as_typed, outcomes.notes)))
     if not outcomes.frame.height:
         raise InputError(
             f"{', '.join(map(str, paths))}: no item has replies in its source language yet, "
             f"so nothing can be scored{''.join(f'; {note}' for note in outcomes.notes)}"
         )
     return outcomes
+
+
+def as_typed(said: str) -> str:
+    """Return what a reader says with its options as they are typed on the command line.
+
+    Examples
+    --------
+    >>> as_typed("choose the score with metric=NAME, or take repeated rows with pool=True")
+    'choose the score with --metric NAME, or take repeated rows with --pool'
+    """
+    for pattern, typed in _SAID:
+        said = pattern.sub(typed, said)
+    return said
 
 
 def items_behind(

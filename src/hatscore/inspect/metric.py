@@ -174,11 +174,17 @@ def _fields(score: SampleScore, keys: Mapping[str, str]) -> dict[str, Any]:
             raise InputError(
                 f"sample {score.sample_id}: metadata {key!r} is {value!r}, which should say the "
                 f"{column.replace('_', ' ')}; there is {known}. Name the right one: "
-                f"hat({'source' if column == 'source_language' else column}='KEY')"
+                + _remedy(column)
             )
         else:
             said[column] = said["item"]
     return said
+
+
+def _remedy(column: str) -> str:
+    if column != "source_language":
+        return f"hat({column}='KEY')"
+    return "hat(source='KEY'), or where no key says it, one for all: hat(source_language='en')"
 
 
 def _estimates(

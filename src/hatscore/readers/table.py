@@ -207,7 +207,7 @@ def _constant(
         return None
     if value is None and name == "source":
         raise InputError(
-            "which language is the source? source=TAG (--source en), or a column: columns "
+            "which language is the source? source=TAG such as en, or a column: columns "
             "source=COLUMN"
         )
     return value

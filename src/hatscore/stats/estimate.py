@@ -28,6 +28,8 @@ __all__ = [
     "weighted_mean",
 ]
 
+_LACKING = " parts have no value: "
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Estimate:
@@ -211,7 +213,7 @@ def combine(
     lacking = [e for e in estimates if math.isnan(e.value)]
     if lacking:
         return Estimate.missing(
-            f"{len(lacking)} of {len(estimates)} parts have no value: {lacking[0].reason}",
+            _why_missing(lacking, len(estimates)),
             estimator=estimator,
             interval="delta",
             confidence=level,
@@ -306,6 +308,14 @@ def _shown(value: float) -> str:
     if math.isinf(value):
         return "\N{INFINITY}" if value > 0 else "-\N{INFINITY}"
     return f"{value:.3f}"
+
+
+def _why_missing(lacking: Sequence[Estimate], n_parts: int) -> str:
+    """Say why a combination has no value; of parts that are combinations, what lies below."""
+    reasons = [e.reason.rpartition(_LACKING)[2] for e in lacking]
+    if len(lacking) == n_parts and len(set(reasons)) == 1:
+        return reasons[0]
+    return f"{len(lacking)} of {n_parts}{_LACKING}{reasons[0]}"
 
 
 def _open_ends(estimates: Sequence[Estimate], weights: Sequence[float]) -> tuple[float, float]:
