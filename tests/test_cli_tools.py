@@ -242,6 +242,8 @@ def test_commands_and_options_are_offered():
 
 def test_formats_benchmarks_languages_and_models_are_offered():
     assert complete("score", "--format", "") == {"table", "json", "csv", "md", "latex"}
+    assert complete("figure", "h") == {"hat-dots", "heat-map"}
+    assert {"size", "script"} <= complete("figure", "s")
     assert complete("score", "--reader", "l") == {"lm-eval", "lighteval"}
     assert complete("run", "local", "-b", "world") == {"worldfacts"}
     assert complete("run", "local", "-b", "worldfacts,c") == {

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "complete_benchmarks",
+    "complete_figures",
     "complete_languages",
     "complete_models",
     "complete_paths",
@@ -40,6 +41,21 @@ def complete_benchmarks(
 
         found = list_benchmarks()
     return _listed(found, incomplete)
+
+
+def complete_figures(
+    ctx: click.Context,  # noqa: ARG001 - click's signature
+    param: click.Parameter,  # noqa: ARG001 - click's signature
+    incomplete: str,
+) -> list[CompletionItem]:
+    """Offer the names of figures, with what they show where the shell has room for it."""
+    from hatscore.cli.figure import FIGURES, STUDIES
+
+    return [
+        CompletionItem(name, help=what)
+        for name, what in {**FIGURES, **STUDIES}.items()
+        if name.startswith(incomplete.replace("_", "-"))
+    ]
 
 
 def complete_languages(

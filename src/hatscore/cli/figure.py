@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from hatscore.cli.complete import complete_paths
+from hatscore.cli.complete import complete_figures, complete_paths
 from hatscore.cli.options import grading_options, interval_options, reader_options, split_list
 from hatscore.errors import InputError, InsufficientData, UnknownNameError
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hatscore.outcomes import Outcomes
     from hatscore.report.looks import Looks
 
-__all__ = ["command"]
+__all__ = ["FIGURES", "STUDIES", "command"]
 
 FIGURES = {
     "hat-dots": "HAT per language with intervals, beside target accuracy",
@@ -53,7 +53,7 @@ def _list(ctx: click.Context, _: click.Parameter, value: bool) -> None:
 
 
 @click.command("figure")
-@click.argument("name", metavar="NAME")
+@click.argument("name", metavar="NAME", shell_complete=complete_figures)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=complete_paths)
 @click.option(
     "-o",
