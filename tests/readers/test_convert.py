@@ -139,7 +139,7 @@ def test_wrong_use_of_convert(run, log, monkeypatch, arguments, said):
         (["--map", "model=a:b", "--map", "x"], "--map: expected FIELD=SPEC, got 'x'"),
         (["--map", "language=a:b"], "mapped twice"),
         (["--reader", "tabel"], "did you mean table"),
-        (["--grade", "number"], "needs columns reply=COLUMN,gold=COLUMN"),
+        (["--grade", "number"], "needs --columns reply=COLUMN,gold=COLUMN"),
         (["--columns", "gold=answer"], "unknown column 'answer'"),
     ],
 )
