@@ -104,6 +104,36 @@ def test_json_is_one_document_and_a_directory_holds_everything(tmp_path):
         with (where / f"{name}.csv").open(encoding="utf-8", newline="") as file:
             assert len(list(csv.reader(file))) > 1
         assert f"## {name.capitalize()}" in findings
+    assert (where / "ranking-reasoning.png").stat().st_size > 1000
+    page = (where / "index.html").read_text(encoding="utf-8")
+    assert "Simulated: no model was asked anything." in page
+    assert "the seed 0 from a truth" in page
+    for a in document["analyses"]:
+        assert a["question"] in page
+
+
+def test_a_study_of_files_writes_its_page_and_the_figures_asked_for(outcomes, tmp_path):
+    where = tmp_path / "out"
+    done = run(outcomes, "-o", where, "--ask", "size", "--figures", "svg,pdf")
+    assert f"{where / 'index.html'}: the page" in done.stderr
+    page = (where / "index.html").read_text(encoding="utf-8")
+    assert "What drives transfer" in page
+    assert "Simulated" not in page
+    suffixes = {path.suffix for path in where.iterdir()}
+    assert suffixes == {".html", ".md", ".json", ".csv", ".svg", ".pdf"}
+    assert (where / "size.pdf").read_bytes().startswith(b"%PDF")
+    findings = (where / "findings.md").read_text(encoding="utf-8")
+    assert "(size.svg)" in findings
+    run(outcomes, "-o", tmp_path / "pdf", "--ask", "size", "--figures", "pdf")
+    assert "Figure: [size.pdf](size.pdf)" in (tmp_path / "pdf" / "findings.md").read_text("utf-8")
+    run(outcomes, "-o", tmp_path / "bare", "--ask", "size", "--figures", "none")
+    bare = {path.name for path in (tmp_path / "bare").iterdir()}
+    assert bare == {"index.html", "findings.md", "study.json", "size.csv"}
+
+
+def test_a_format_of_figures_that_is_none_is_refused_before_anything_is_drawn(tmp_path):
+    with pytest.raises(UnknownNameError, match="did you mean png"):
+        run("--simulate", "paper", "-o", tmp_path / "out", "--figures", "pmg")
 
 
 def test_an_open_end_is_told_from_a_missing_one_in_json(outcomes):
@@ -276,6 +306,12 @@ def test_a_plan_that_leaves_replies_out_is_counted_from_above(tmp_path):
     assert "0 of at most 100 replies are there" in run(path, "--dry-run").stdout
 
 
+@pytest.fixture
+def key(monkeypatch):
+    """Give a key: without one a dry run says that the model cannot be asked."""
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
+
+
 def priced(tmp_path, more=""):
     path = tmp_path / "study.toml"
     path.write_text(
@@ -286,6 +322,7 @@ def priced(tmp_path, more=""):
     return path
 
 
+@pytest.mark.usefixtures("key")
 def test_a_cost_is_told_where_the_registry_has_a_price(tmp_path):
     from hatscore.cli.prepared import load_tasks
     from hatscore.models import load_models
@@ -311,6 +348,7 @@ def test_a_cost_is_told_where_the_registry_has_a_price(tmp_path):
     assert "5000 output tokens a reply as given" in given
 
 
+@pytest.mark.usefixtures("key")
 def test_batches_and_plans_that_ask_less_cost_less(tmp_path):
     full = cost_in(run(priced(tmp_path), "--dry-run", "--output-tokens", 5000).stdout)
     batch = run(priced(tmp_path, "batch = true\n"), "--dry-run", "--output-tokens", 5000).stdout

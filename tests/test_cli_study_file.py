@@ -230,6 +230,27 @@ def test_nothing_is_asked_where_a_cell_cannot_be_sampled(study, write, sums, ser
     assert f"Missing: {WHOLE} replies in 1 cells." in planned.out
 
 
+def test_a_missing_key_is_found_before_the_others_are_sampled(
+    study, write, sums, server, monkeypatch
+):
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    known = server("one")
+    path = write(
+        f'[study]\nmodels = ["openai-api/one", "anthropic/a", "anthropic/b"]\nrepeats = 2\n'
+        f'[[benchmark]]\nname = "custom"\noptions = {{ data = "{sums}" }}\n'
+        f'[[model]]\nname = "openai-api/one"\nbase_url = "{known.url}"\n'
+    )
+    done = study(path, "-q")
+    assert done.code == 2
+    assert "anthropic/a, anthropic/b on custom (data sums.csv) (2 cells): " in done.err
+    assert "ANTHROPIC_API_KEY" in done.err
+    assert known.requests == []
+    planned = study(path, "--dry-run")
+    assert planned.code == 2
+    assert "2 of 3 cells cannot be sampled as they stand" in planned.out
+    assert f"Missing: {3 * ITEMS * 3 * 2} replies in 3 cells." in planned.out
+
+
 def test_a_run_that_asks_otherwise_is_found_before_the_others_are_sampled(
     study, write, sums, server
 ):
@@ -295,6 +316,7 @@ def test_a_study_of_dead_servers_says_that_there_is_nothing_yet(study, write, su
     done = study(write(two_models(sums, closed_port(), closed_port())), "-q")
     assert done.code == 1
     assert "2 of 2 cells failed" in done.err
+    assert "Nothing is sampled yet, so there is nothing to analyse." in done.err
 
 
 def test_replies_are_limited_over_all_cells_and_starts(study, write, sums, server):

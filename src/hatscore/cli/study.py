@@ -10,11 +10,18 @@ import click
 from hatscore.cli import EXIT_INCOMPLETE, EXIT_USAGE
 from hatscore.cli.complete import complete_paths
 from hatscore.cli.models import registry_option
-from hatscore.cli.options import grading_options, interval_options, reader_options, split_list
+from hatscore.cli.options import (
+    figures_option,
+    grading_options,
+    interval_options,
+    reader_options,
+    split_list,
+)
 from hatscore.errors import InputError, InsufficientData
 
 if TYPE_CHECKING:
     import datetime as dt
+    from collections.abc import Sequence
 
     from hatscore.cli.study_check import Checked
     from hatscore.cli.study_sampling import Limits
@@ -66,8 +73,9 @@ __all__ = ["command"]
     "-o",
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Directory for findings.md, tables and figures.",
+    help="Directory for the page index.html, findings.md, tables and figures.",
 )
+@figures_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress.")
 @registry_option
 @grading_options
@@ -82,7 +90,6 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
     --models.
     """
     from hatscore.models import load_models
-    from hatscore.readers.hatscore_run import sniff
     from hatscore.studies.analyses import ANALYSES
 
     asked = split_list(given["ask"])
@@ -90,9 +97,8 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
     registry = load_models(given["model_files"])
     if given["simulate"]:
         material, truth = _simulated(registry, given)
-        _show(
-            _analyse(material, asked or list(ANALYSES), given["cutoff"]), material, [], given, truth
-        )
+        analyses = _analyse(material, asked or list(ANALYSES), given["cutoff"])
+        _show(analyses, material, [], given, registry, study=truth)
         return 0
     places: list[str | Path] = list(paths)
     complete = True
@@ -101,7 +107,10 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
         if given["dry_run"]:
             return _foretell(checked, registry, given)
         complete = _sample(checked, registry, given)
-        places = [c.cell.directory for c in checked if sniff(c.cell.directory)]
+        places = [c.cell.directory for c in checked if c.present().usage.replies]
+        if not places:
+            click.echo("Nothing is sampled yet, so there is nothing to analyse.", err=True)
+            return EXIT_INCOMPLETE
     try:
         notes, material = _read(places, registry, given)
     except (InputError, InsufficientData) as error:
@@ -110,7 +119,8 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
         # too little came for an answer; the study itself is fine and can go on
         click.echo(f"Error: {error}", err=True)
         return EXIT_INCOMPLETE
-    _show(_analyse(material, asked or list(ANALYSES), given["cutoff"]), material, notes, given)
+    analyses = _analyse(material, asked or list(ANALYSES), given["cutoff"])
+    _show(analyses, material, notes, given, registry, places=places)
     return 0 if complete else EXIT_INCOMPLETE
 
 
@@ -212,9 +222,13 @@ def _show(
     material: Material,
     notes: list[str],
     given: dict[str, Any],
+    registry: Registry,
+    *,
+    places: Sequence[str | Path] = (),
     study: Any = None,
 ) -> None:
     from hatscore.cli import study_show
+    from hatscore.cli.pages import write_study_page
 
     truth = study_show.truth_of(study, material, analyses) if study is not None else None
     said = study_show.said_of(material, notes)
@@ -223,5 +237,9 @@ def _show(
     else:
         click.echo(study_show.words(analyses, material, said, truth))
     if given["output"] is not None:
-        written = study_show.write(given["output"], analyses, material, said, truth)
-        click.echo(f"{given['output']}: {len(written)} files, begin with findings.md", err=True)
+        where, formats = given["output"], given["figures"]
+        study_show.write(where, analyses, material, said, truth, formats=formats)
+        page = write_study_page(
+            places, material, analyses, where, registry=registry, given=given, formats=formats
+        )
+        click.echo(f"{page}: the page; findings.md, tables and figures are beside it", err=True)

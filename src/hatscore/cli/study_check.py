@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from hatscore.cli.known import as_known
+from hatscore.cli.known import as_known, spec_of
 from hatscore.cli.prepared import Loader, load_tasks, prepare
+from hatscore.cli.study_providers import Providers
 from hatscore.cli.study_state import Present, present
-from hatscore.errors import InputError, RunError, UnknownNameError
+from hatscore.errors import HatscoreError, InputError, ModelError, RunError, UnknownNameError
 from hatscore.judging import VERDICTS_NAME
 from hatscore.planning import stored_plans
 from hatscore.readers.hatscore_run import sniff
@@ -74,8 +75,9 @@ class Checked:
 def check_cells(study: StudyFile) -> list[Checked]:
     """Return every cell with its problem, if it has one; asks no model.
 
-    Names are resolved, benchmarks loaded once, clients made but not started, and runs that are
-    there compared with what is asked for. Warnings and notes go to stderr, each once.
+    Names are resolved, benchmarks loaded once, clients made but not started, keys of providers
+    looked for, and runs that are there compared with what is asked for. Warnings and notes go to
+    stderr, each once.
     """
     said: set[str] = set()
 
@@ -84,8 +86,8 @@ def check_cells(study: StudyFile) -> list[Checked]:
             said.add(text)
             click.echo(text, err=True)
 
-    loader = Loader()
-    return [_check(cell, loader, say) for cell in study.cells]
+    loader, providers = Loader(), Providers()
+    return [_check(cell, loader, providers, say) for cell in study.cells]
 
 
 def require_sampling(checked: Iterable[Checked]) -> None:
@@ -107,23 +109,22 @@ def grouped(wrong: Sequence[Checked]) -> list[str]:
     """Return a line for each problem, with the cells that have it."""
     groups: dict[str, list[Checked]] = {}
     for each in wrong:
-        # models that fail alike are one problem, though the message names each
-        alike = each.problem.replace(each.cell.model.removeprefix("paper/"), "")
-        groups.setdefault(alike, []).append(each)
+        groups.setdefault(_alike(each), []).append(each)
     return [f"{_who(same)}: {_with_advice(same[0].problem)}" for same in groups.values()]
 
 
-def _check(cell: Cell, loader: Loader, say: Callable[[str], None]) -> Checked:
+def _check(cell: Cell, loader: Loader, providers: Providers, say: Callable[[str], None]) -> Checked:
     request = cell.request
     try:
         as_known(request, say=say)  # what is to be said of a model is said whatever else is wrong
         request = _with_judges(cell, loader, say)
         prepared = prepare(request, stored_plans(cell.directory), loader=loader, say=say)
         _compare(cell.directory, prepared.config)
+        providers.require(prepared)
         (benchmark,) = prepared.config.benchmarks
         return Checked(cell, prepared.tasks, benchmark.plan, prepared)
-    except InputError as error:
-        problem = error
+    except (InputError, ModelError) as error:
+        problem: HatscoreError = error
     if not isinstance(problem, UnknownNameError):
         # what is missing can be counted though nobody is there to be asked
         with suppress(InputError):
@@ -158,6 +159,18 @@ def _compare(directory: Path, config: RunConfig) -> None:
             f"{directory} holds another run ({'; '.join(different)}): ask for the same, or name "
             "another directory"
         )
+
+
+def _alike(each: Checked) -> str:
+    """Return the problem without the name of the model: those that fail alike are one problem."""
+    request = each.cell.request
+    names = [request.model, request.model.removeprefix("paper/")]
+    with suppress(InputError):
+        names.insert(0, spec_of(request))
+    problem = each.problem
+    for name in names:
+        problem = problem.replace(name, "")
+    return problem
 
 
 def _who(same: Sequence[Checked]) -> str:

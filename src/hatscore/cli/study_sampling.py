@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from hatscore.cli.running import judge_all, sample_prepared, tell
+from hatscore.cli.study_check import grouped
 from hatscore.cli.study_cost import price_of
 from hatscore.errors import InputError, ModelError, RunError
 from hatscore.sampling import Budget
@@ -128,7 +129,7 @@ def sample_study(
         A judge cannot be asked.
     """
     used = [_used(c, registry) for c in checked]
-    failed: list[str] = []
+    failed: list[Checked] = []
     complete, stopped = True, False
     for i, each in enumerate(checked):
         cell, prepared = each.cell, each.prepared
@@ -143,8 +144,9 @@ def sample_study(
         try:
             done, reached = _sample(each, prepared, budget, quiet=quiet)
         except (ModelError, RunError) as error:
-            failed.append(f"{cell.model} on {cell.benchmark}: {error}")
-            click.echo(f"Failed, going on with the others: {failed[-1]}", err=True)
+            failed.append(replace(each, problem=str(error)))
+            (line,) = grouped(failed[-1:])
+            click.echo(f"Failed, going on with the others: {line}", err=True)
             done, reached = False, False
         complete &= done
         stopped |= reached
@@ -158,7 +160,7 @@ def sample_study(
     if failed:
         click.echo(
             f"{len(failed)} of {len(checked)} cells failed; the same command asks again:\n  "
-            + "\n  ".join(failed),
+            + "\n  ".join(grouped(failed)),
             err=True,
         )
     return complete
