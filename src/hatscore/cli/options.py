@@ -7,18 +7,23 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hatscore.cli.complete import complete_benchmarks, complete_languages, complete_readers
+from hatscore.errors import UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
     "asked_options",
+    "figures_option",
     "grading_options",
     "interval_options",
     "items_option",
     "reader_options",
     "split_list",
 ]
+
+
+_FORMATS = ("png", "svg", "pdf", "none")
 
 
 def split_list(values: tuple[str, ...]) -> list[str]:
@@ -142,6 +147,27 @@ def interval_options(function: Callable[..., Any]) -> Callable[..., Any]:
         show_default=True,
         help="Level of the intervals.",
     )(function)
+
+
+def figures_option(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the formats of the figures beside a page, as a list; an empty one for none."""
+    return click.option(
+        "--figures",
+        multiple=True,
+        default=("png",),
+        show_default=True,
+        metavar="LIST",
+        callback=lambda _context, _parameter, value: _formats(value),
+        help="Files beside the page: some of png, svg, pdf, or none.",
+    )(function)
+
+
+def _formats(values: tuple[str, ...]) -> list[str]:
+    names = split_list(values)
+    for name in names:
+        if name not in _FORMATS:
+            raise UnknownNameError("format", name, _FORMATS)
+    return [name for name in names if name != "none"]
 
 
 def items_option(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -10,11 +10,11 @@ import click
 from hatscore.cli.complete import complete_paths
 from hatscore.cli.models import registry_option
 from hatscore.cli.options import (
+    figures_option,
     grading_options,
     interval_options,
     items_option,
     reader_options,
-    split_list,
 )
 
 if TYPE_CHECKING:
@@ -35,14 +35,7 @@ __all__ = ["command"]
     show_default=True,
     help="Directory for index.html and the files of its charts.",
 )
-@click.option(
-    "--figures",
-    multiple=True,
-    default=("png",),
-    show_default=True,
-    metavar="LIST",
-    help="Files beside the page: some of png, svg, pdf, or none.",
-)
+@figures_option
 @click.option(
     "--study", is_flag=True, help="Add what drives transfer across models, as `hatscore study`."
 )
@@ -73,8 +66,9 @@ def command(
     # one page ranks its models, with a study or without
     for note in check_comparable(paths):
         click.echo(f"Note: {note}", err=True)
-    figures = [name for name in split_list(given.pop("figures")) if name != "none"]
-    study, files, items = (given.pop(name) for name in ("study", "model_files", "items"))
+    study, files, items, figures = (
+        given.pop(name) for name in ("study", "model_files", "items", "figures")
+    )
     registry = load_models(files)
     outcomes = read_graded(paths, names=names, count=count, given=given)
     page = write_page(

@@ -150,8 +150,13 @@ def write(
     material: Material,
     said: Said,
     truth: TruthTables | None,
+    *,
+    formats: Sequence[str] = ("png",),
 ) -> list[Path]:
-    """Write findings.md, study.json, and a table and a figure per analysis; return the files."""
+    """Write findings.md, study.json, and a table and a figure per analysis; return the files.
+
+    `formats` are those of the figures, some of `drawing.FORMATS`; empty for none.
+    """
     from hatscore.report.charts import study_chart
     from hatscore.report.drawing import save_chart
 
@@ -170,12 +175,11 @@ def write(
             a.table.write_csv(path)
             written.append(path)
             lines += ["", f"Table: [{path.name}]({path.name})"]
-        if a.figure is not None and a.figure.points.height:
-            (image,) = save_chart(
-                study_chart(a.figure, description=a.question), directory / a.name, ("png",)
-            )
-            written.append(image)
-            lines += ["", f"![{a.question}]({image.name})"]
+        if a.figure is not None and a.figure.points.height and formats:
+            chart = study_chart(a.figure, description=a.question)
+            images = save_chart(chart, directory / a.name, formats)
+            written += images
+            lines += ["", _shown(images, a.question)]
     if truth is not None:
         for name in ("effects", "summary", "metrics"):
             path = directory / f"truth_{name}.csv"
@@ -189,6 +193,14 @@ def write(
         path.write_text(text, encoding="utf-8")
         written.append(path)
     return written
+
+
+def _shown(images: Sequence[Path], question: str) -> str:
+    """Show the first image that Markdown can show, else link to what there is."""
+    image = next((x for x in images if x.suffix in (".png", ".svg")), None)
+    if image is None:
+        return f"Figure: [{images[0].name}]({images[0].name})"
+    return f"![{question}]({image.name})"
 
 
 def _head(material: Material) -> str:

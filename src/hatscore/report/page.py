@@ -73,6 +73,7 @@ def write_report(
     studies: Sequence[Analysis] = (),
     formats: Sequence[str] = ("png",),
     items: Records | None = None,
+    remarks: Sequence[str] = (),
 ) -> Path:
     """Write ``index.html`` and beside it the charts as files.
 
@@ -101,6 +102,8 @@ def write_report(
     items
         The items behind the scores (`hatscore.readers.items.Items`), to be opened from a score;
         few stand in the page, many in a folder ``items`` beside it.
+    remarks
+        What has to be known before anything else is read; it stands above the alarms.
 
     Returns
     -------
@@ -186,7 +189,8 @@ def write_report(
         short_percent=SHORT_PERCENT,
         unparsed_percent=UNPARSED_PERCENT,
         curved_p=CURVED_P,
-        alarms=notices,
+        alarms=[*remarks, *notices],
+        alarmed=bool(notices),
         notes=[*outcomes.notes, *profile_notes(found), *lacking],
         confidence=level,
         methods=page_words.methods(found),
