@@ -90,7 +90,6 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
     --models.
     """
     from hatscore.models import load_models
-    from hatscore.readers.hatscore_run import sniff
     from hatscore.studies.analyses import ANALYSES
 
     asked = split_list(given["ask"])
@@ -108,7 +107,10 @@ def command(paths: tuple[str, ...], **given: Any) -> int:
         if given["dry_run"]:
             return _foretell(checked, registry, given)
         complete = _sample(checked, registry, given)
-        places = [c.cell.directory for c in checked if sniff(c.cell.directory)]
+        places = [c.cell.directory for c in checked if c.present().usage.replies]
+        if not places:
+            click.echo("Nothing is sampled yet, so there is nothing to analyse.", err=True)
+            return EXIT_INCOMPLETE
     try:
         notes, material = _read(places, registry, given)
     except (InputError, InsufficientData) as error:
