@@ -22,8 +22,10 @@ from hatscore.report import charts
 from hatscore.report.charts_theme import COLOURS, SHAPES
 from hatscore.report.drawing import drawable, draws, file_name, save_chart, use_fonts
 from hatscore.report.fonts import letters_of
+from hatscore.report.looks import looks_of
 from hatscore.report.rows import (
     MACRO_LABEL,
+    mixed,
     ordered_labels,
     packed,
     score_rows,
@@ -32,6 +34,7 @@ from hatscore.report.rows import (
 )
 from hatscore.report.rows_profile import BINS, decoded, encoded, profile_rows, spread
 from hatscore.report.rows_rank import rank_rows, status_rows
+from hatscore.report.text import with_interval
 from hatscore.scoring import MACRO, measurements
 from hatscore.stats import difference
 from hatscore.stats.estimate import p_value
@@ -346,18 +349,57 @@ def test_open_ends_are_arrows(simulated, unbounded, svg, tmp_path):
     assert bounded.count('aria-roledescription="point"') == 2 * (3 + 1)
 
 
-def test_a_missing_score_is_a_dash_and_its_reason_is_told(table, svg, tmp_path):
+def test_a_missing_score_is_said_and_its_reason_is_told(table, svg, tmp_path):
     rows = rows_of(table(("en", 10, 0, {}), ("de", 10, 3, {})))
-    for chart in (charts.hat_dots(rows), charts.heat_map(rows)):
+    for chart, words in ((charts.hat_dots(rows), "no score"), (charts.heat_map(rows), "\u2013")):
         drawn = svg(chart, tmp_path)
-        assert "\N{EN DASH}" in texts(drawn)
+        assert words in texts(drawn)
         assert "note: " in drawn
+        # nothing is called null, and what is there stays
+        assert "HAT: \u2013;" in drawn
+        assert "target accuracy: 0.300 [" in drawn
+        assert "null" not in drawn
+
+
+def test_a_tooltip_writes_scores_as_tables_do(simulated, unbounded, svg, tmp_path):
+    outcomes = unbounded()
+    drawn = svg(charts.hat_dots(rows_of(outcomes)), tmp_path)
+    for m in measurements(outcomes):
+        for name, title in (("hat", "HAT"), ("target_accuracy", "target accuracy")):
+            said = with_interval(m.scores[name]).replace("-", "\N{MINUS SIGN}")
+            assert f"{title}: {said}; " in drawn
+    one = svg(charts.hat_dots(rows_of(simulated(replies=1, items=30))), tmp_path)
+    assert re.search(r"HAT: \d\.\d{3} \[[^]]+\], plug-in; ", one)
 
 
 def test_the_axis_says_when_the_plugin_is_drawn(simulated):
     plain = json.dumps(charts.hat_dots(rows_of(simulated(replies=1, items=30))).to_dict())
-    assert "HAT (plug-in: there is no corrected slope) with intervals" in plain
-    assert "plug-in:" not in json.dumps(charts.hat_dots(rows_of(simulated())).to_dict())
+    assert "plug-in HAT with intervals" in plain
+    assert "plug-in HAT" not in dumped(charts.hat_dots(rows_of(simulated())))
+
+
+def test_plugins_stand_apart_from_corrected_scores(simulated, svg, tmp_path):
+    both = pl.concat([simulated(("ten",)).frame, simulated(("one",), replies=1, items=30).frame])
+    found = measurements(Outcomes.from_frame(both))
+    rows = score_rows(found)
+    for r in rows:
+        # higher than those it must not lead
+        if r["model"] == "one":
+            r.update(hat=r["hat"] + 1, hat_low=r["hat_low"] + 1, hat_high=r["hat_high"] + 1)
+    assert mixed(rows)
+    assert charts.ordered_models(rows) == ["ten", "one"]
+    assert ordered_labels(rows) == ordered_labels([r for r in rows if r["model"] == "ten"])
+    ranks = rank_rows(found)
+    assert [(r["model"], r["rank"]) for r in ranks] == [("ten", 1), ("one", None)]
+    for chart in (charts.hat_dots(rows), charts.ranking(ranks), charts.metrics_beside(rows)):
+        drawn = svg(chart, tmp_path)
+        assert re.search(r'stroke-dasharray="3,2"', drawn)
+        assert re.search(r">[^<]*hollow", drawn)
+    assert sum(x.endswith("\N{DAGGER}") for x in texts(svg(charts.heat_map(rows), tmp_path))) == 4
+    alone = [r for r in rows if r["model"] == "one"]
+    drawn = svg(charts.heat_map(alone), tmp_path)
+    assert "plug-in HAT" in texts(drawn)
+    assert "\N{DAGGER}" not in drawn
 
 
 def test_a_heat_map_says_every_value_in_letters_that_can_be_read(simulated, svg, tmp_path):
@@ -432,15 +474,75 @@ def test_labels_of_28_languages_do_not_overlap(simulated, svg, tmp_path):
     assert min(np.diff(places)) >= 14
 
 
-def test_models_are_told_apart_alike_in_all_charts_and_counted_like_people(simulated):
-    names = ("m12b", "other", "m4b", "M1b")
-    rows = rows_of(simulated(names))
-    domains = set()
-    for chart in (charts.hat_dots(rows), charts.metrics_beside(rows)):
-        found = re.findall(r'"color": \{"field": "model".*?"domain": (\[.*?\])', dumped(chart))
-        assert found
-        domains |= set(found)
-    assert domains == {'["M1b", "m4b", "m12b", "other"]'}
+FAMILIES = {"g-4b": "G", "g-12b": "G", "h": "H", "lonely": "other", "a": "other"}
+
+
+def looks_in(chart, tmp_path, svg):
+    """Return the looks of models in a chart: fill and outline of the marker of each name."""
+    drawn = svg(chart, tmp_path)
+    found = {}
+    marker = r'aria-label="([^"]*model: [^"]*)"[^>]*on="point"[^>]*d="([^"]*)" fill="(#\w+)"'
+    for told, shape, fill in re.findall(marker, drawn):
+        model = re.search(r"model: ([^;]*)", told)[1]
+        found.setdefault(model, set()).add((fill, re.sub(r"[-\d.]+", "", shape)))
+    return found
+
+
+def test_a_model_has_one_colour_and_shape_in_all_charts(simulated, svg, tmp_path):
+    facts = {m: {"family": f} for m, f in FAMILIES.items()}
+    outcomes = simulated(tuple(FAMILIES))
+    found = measurements(outcomes)
+    rows = score_rows(found, facts=facts)
+    looks = looks_of(rows)
+    assert looks.families == ("G", "H")
+    assert looks.models["g-4b"].colour == looks.models["g-12b"].colour
+    pairs = [(look.colour, look.shape) for look in looks.models.values()]
+    assert len(set(pairs)) == len(pairs)
+    assert len({colour for colour, _ in pairs}) == 4
+    some = [r for r in rows if r["model"] in ("lonely", "g-12b")]
+    drawn = [
+        looks_in(chart, tmp_path, svg)
+        for chart in (
+            charts.hat_dots(rows, looks=looks),
+            charts.metrics_beside(rows, looks=looks),
+            charts.metrics_beside(rows, by="model", looks=looks),
+            charts.ranking(rank_rows(found, facts=facts), looks=looks),
+            charts.hat_dots(some, looks=looks),
+        )
+    ]
+    every = drawn[0]
+    assert set(every) == set(FAMILIES)
+    assert all(len(held) == 1 for held in every.values())
+    for held in drawn[1:]:
+        assert held.items() <= every.items()
+    # the order of the records changes nothing
+    assert looks_of(reversed(rows)) == looks
+
+
+def test_a_family_that_is_alone_has_a_colour_per_model():
+    rows = [{"model": m, "family": "G"} for m in ("g-12b", "g-4b", "g-1b")]
+    looks = looks_of(rows).models
+    assert list(looks) == ["g-1b", "g-4b", "g-12b"]
+    assert [look.colour for look in looks.values()] == [0, 1, 2]
+
+
+@given(st.lists(st.sampled_from("ABCDEFGHIJ"), min_size=1, max_size=40))
+@settings(deadline=None, derandomize=True)
+def test_no_two_models_look_alike_while_there_are_looks_left(families):
+    rows = [{"model": str(i), "family": f} for i, f in enumerate(families)]
+    looks = looks_of(rows).models.values()
+    for colour in range(len(COLOURS)):
+        shapes = [look.shape for look in looks if look.colour == colour]
+        assert len(set(shapes)) == min(len(shapes), len(SHAPES))
+
+
+def test_a_tall_chart_has_its_axis_above_and_below(simulated, svg, tmp_path):
+    few, many = (
+        texts(svg(charts.hat_dots(rows_of(simulated(languages=x, items=5))), tmp_path))
+        for x in (L28[:3], L28)
+    )
+    assert few.count("0.8") == 1
+    assert many.count("0.8") == 2
 
 
 def dumped(chart):

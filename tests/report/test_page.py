@@ -23,7 +23,8 @@ from hatscore.report import alarms, write_report
 from hatscore.report.page_embed import as_data
 from hatscore.report.page_studies import STUDY_ROWS
 from hatscore.report.page_tables import STATIC_ROWS
-from hatscore.report.page_words import disagreement, overview
+from hatscore.report.page_type import signed, typesetter
+from hatscore.report.page_words import disagreement, overview, summary
 from hatscore.report.rows import unpacked
 from hatscore.report.rows_rank import rank_rows
 from hatscore.report.text import interval, number, with_interval
@@ -174,7 +175,7 @@ def test_numbers_are_those_of_measure(simulated, page_of):
         for name in ("hat", "hat_plugin", "source_accuracy", "target_accuracy", "gap",
                      "transfer_score", "hat_chance_adjusted"):  # fmt: skip
             e = m.scores[name]
-            assert f"{number(e.value)} {interval(e)}" in row
+            assert signed(f"{number(e.value)} {interval(e)}") in row
             assert held[m.model, m.language][name] == pytest.approx(e.value, abs=1e-5)
             assert held[m.model, m.language][f"{name}_low"] == pytest.approx(e.low, abs=1e-5)
         assert number(m.scores["hat"].reliability) in row
@@ -205,8 +206,8 @@ def test_the_overview_names_leaders_and_languages(simulate_outcomes):
     assert text.startswith(f"good has the highest mean HAT: {with_interval(macro['good'])}.")
     assert f"weak has the lowest: {with_interval(macro['weak'])}." in text
     assert "shares rank 1" not in text
-    assert "most survives in German" in text
-    assert "least in Swahili" in text
+    assert "HAT is highest in German" in text
+    assert "lowest in Swahili" in text
     same = measurements(
         Outcomes.from_frame(pl.concat([first, first.with_columns(model=pl.lit("twin"))]))
     )

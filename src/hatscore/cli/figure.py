@@ -110,14 +110,14 @@ def command(name: str, paths: tuple[str, ...], **given: Any) -> None:
         raise UnknownNameError("figure", name, {**FIGURES, **STUDIES})
     stem, formats = _target(given["output"], split_list(given["formats"]))
     letters = frozenset[int]() if given["fonts"] is None else use_fonts(given["fonts"])
-    outcomes = _chosen(
-        read_graded(paths, names=given["names"], count=given["count"], given=given), given["only"]
-    )
+    every = read_graded(paths, names=given["names"], count=given["count"], given=given)
+    outcomes = _chosen(every, given["only"])
     registry = load_models(given["model_files"])
     material = _Material(
         outcomes,
         registry,
         given["confidence"],
+        tuple(every.frame["model"].unique()),
         native=given["native_names"],
         letters=letters,
     )
@@ -136,11 +136,15 @@ def command(name: str, paths: tuple[str, ...], **given: Any) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Material:
-    """What figures are drawn from; `letters` are those of the user's own fonts."""
+    """What figures are drawn from; `letters` are those of the user's own fonts.
+
+    `models` are all that were given: whichever are drawn, each looks the same.
+    """
 
     outcomes: Outcomes
     registry: Registry
     confidence: float
+    models: tuple[str, ...]
     native: bool
     letters: frozenset[int]
 
@@ -220,7 +224,7 @@ def _scores(figure: str, material: _Material) -> Iterator[tuple[str, Any]]:
     from hatscore.cli.facts import facts_of
     from hatscore.report import charts
     from hatscore.report.looks import looks_of
-    from hatscore.report.rows import score_rows, sources_of
+    from hatscore.report.rows import family_row, score_rows, sources_of
     from hatscore.report.rows_profile import profile_rows
     from hatscore.report.rows_rank import rank_rows, status_rows
     from hatscore.scoring import measurements
@@ -238,9 +242,9 @@ def _scores(figure: str, material: _Material) -> Iterator[tuple[str, Any]]:
         for part, rows in _parts(every, material, "benchmark", "model"):
             yield part, charts.profiles(rows, native=native)
         return
-    facts = facts_of((m.model for m in found), material.registry)
+    facts = facts_of(material.models, material.registry)
     scores = score_rows(found, facts=facts, sources=sources_of(outcomes))
-    looks = looks_of(scores)
+    looks = looks_of(family_row(name, facts) for name in material.models)
     if figure == "ranking":
         for part, rows in _parts(rank_rows(found, facts=facts), material, "benchmark"):
             yield part, charts.ranking(rows, looks=looks)

@@ -16,16 +16,28 @@ from hatscore.report.charts_theme import (
     finished,
     numbers,
     only,
-    score_tooltip,
-    series,
-    series_names,
     span,
 )
-from hatscore.report.rows import ordered_labels
-from hatscore.report.text import MISSING
+from hatscore.report.charts_words import (
+    HOLLOW,
+    NO_SCORE,
+    daggered,
+    dashed,
+    filled_points,
+    hat_name,
+    hollow_points,
+    is_mixed,
+    score_tooltip,
+    told,
+)
+from hatscore.report.looks import looks_of
+from hatscore.report.rows import mixed, ordered_labels
+from hatscore.report.text import DAGGER, MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from hatscore.report.looks import Looks
 
 __all__ = ["heat_map", "ranking"]
 
@@ -57,7 +69,8 @@ def heat_map(
         Models from top to bottom and languages from left to right by mean HAT, the mean over
         languages last; the parameters ``models`` and ``languages`` hold these orders. Colours span
         the values, at least 0.4 of them, between -0.2 and 1.4; every cell says its value, a cell
-        without one has a dash and its tooltip the reason.
+        without one has a dash and its tooltip the reason. Plug-in slopes among corrected ones have
+        a dagger.
 
     Raises
     ------
@@ -85,7 +98,7 @@ def heat_map(
             ),
         ),
     }  # fmt: skip
-    base = alt.Chart(alt.NamedData(name=data_name))
+    base = told(alt.Chart(alt.NamedData(name=data_name)))
     scored = base.transform_filter("isValid(datum.hat)")
     lost = base.transform_filter("!isValid(datum.hat)")
     # black and white are equally far from the colour at 0.45 of cividis
@@ -95,13 +108,19 @@ def heat_map(
             color=alt.Color(
                 "hat:Q",
                 scale=alt.Scale(domain=[low, high], clamp=True, nice=False),
-                legend=alt.Legend(title="HAT", orient="right", gradientLength=120),
+                legend=alt.Legend(
+                    title=["HAT", f"{DAGGER} plug-in"] if mixed(rows) else hat_name(rows),
+                    orient="right",
+                    gradientLength=120,
+                ),
             ),
             tooltip=score_tooltip(),
             **place,
         ),
-        scored.mark_text(fontSize=10).encode(
-            text=alt.Text("hat:Q", format=".2f"),
+        scored.transform_calculate(said=daggered(".2f"))
+        .mark_text(fontSize=10)
+        .encode(
+            text="said:N",
             color=alt.condition(
                 f"datum.hat < {middle:.4g}", alt.value("#ffffff"), alt.value("#000000")
             ),
@@ -116,7 +135,9 @@ def heat_map(
     chart = (
         alt.LayerChart(layer=layers)
         .add_params(
-            alt.param(name="languages", value=labels), alt.param(name="models", value=models)
+            alt.param(name="languages", value=labels),
+            alt.param(name="models", value=models),
+            is_mixed(rows),
         )
         .properties(width=alt.Step(_CELL[0]), height=alt.Step(_CELL[1]))
     )
@@ -129,6 +150,7 @@ def heat_map(
         description=(
             f"Coloured table of HAT on {benchmark}: {len(models)} models in lines, best on top, "
             f"{len(labels)} columns of languages, best first, every cell with its value."
+            + (f" {DAGGER}: plug-in, not corrected for noise." if mixed(rows) else "")
         ),
     )
 
@@ -149,6 +171,7 @@ def ranking(
     rows: Sequence[Mapping[str, Any]],
     *,
     by: Literal["model", "family"] = "family",
+    looks: Looks | None = None,
     data_name: str = "ranks",
     embed: bool = True,
     width: int = _WIDTH,
@@ -161,8 +184,8 @@ def ranking(
     rows
         From `rows_rank.rank_rows`.
     by
-        What colour and shape tell apart.
-    data_name, embed, title
+        What the legend names: models, or the families that share a colour.
+    looks, data_name, embed, title
         As for `charts.hat_dots`.
     width
         Of the plot in pixels.
@@ -184,13 +207,18 @@ def ranking(
     low, high = span(
         [r["hat"] for r in rows], [v for r in rows for v in (r["hat_low"], r["hat_high"])]
     )
-    look = series(by, series_names(rows, by), width + 120, title=by)
+    own_looks = looks or looks_of(rows)
+    models = distinct(rows, "model")
+    look = (own_looks.by_model if by == "model" else own_looks.by_both)(models, width + 120)
+    axis_title = f"{hat_name(rows)} (mean over languages) with intervals"
     scale = alt.Scale(domain=[low, high], nice=False, zero=False)
     benchmarks = distinct(rows, "benchmark")
     panels = []
     for benchmark in benchmarks:
         part = [r for r in rows if r["benchmark"] == benchmark]
-        axis = alt.Axis(title="HAT (mean over languages) with intervals", grid=True, tickCount=8)
+        axis = alt.Axis(
+            title=[axis_title, HOLLOW] if mixed(rows) else axis_title, grid=True, tickCount=8
+        )
         y = alt.Y(
             "model:N",
             scale=alt.Scale(domain=distinct(part, "model")),
@@ -199,7 +227,7 @@ def ranking(
                 labelOverlap=False, labelExpr=SHORT,
             ),
         )  # fmt: skip
-        own = alt.Chart(alt.NamedData(name=data_name)).transform_filter(
+        own = told(own_looks.grouped(alt.Chart(alt.NamedData(name=data_name)))).transform_filter(
             alt.FieldEqualPredicate(field="benchmark", equal=benchmark)
         )
         scored = own.transform_filter("isValid(datum.hat)").transform_calculate(
@@ -218,11 +246,21 @@ def ranking(
         panels.append(
             alt.layer(
                 scored.mark_rule(strokeWidth=1.4).encode(
-                    x=alt.X("from_:Q", scale=scale, axis=axis), x2="to_", y=y, color=look["color"]
+                    x=alt.X("from_:Q", scale=scale, axis=axis),
+                    x2="to_",
+                    y=y,
+                    color=look["color"],
+                    strokeDash=dashed(),
                 ),
-                scored.mark_point(size=50).encode(
-                    x=alt.X("hat:Q", scale=scale, axis=axis), y=y, tooltip=tooltip, **look
+                *(
+                    points.encode(
+                        x=alt.X("hat:Q", scale=scale, axis=axis), y=y, tooltip=tooltip, **look
+                    )
+                    for points in (filled_points(scored, 50), hollow_points(scored, 56))
                 ),
+                own.transform_filter("!isValid(datum.hat)")
+                .mark_text(style="faint-note", text=NO_SCORE, align="left", fontSize=9)
+                .encode(x=alt.value(4), y=y, tooltip=tooltip),
                 ranked.mark_text(style="note", align="right").encode(
                     x=alt.value(width + 40), y=y, text="said:N", tooltip=tooltip
                 ),
@@ -235,7 +273,7 @@ def ranking(
                 title=alt.TitleParams(benchmark, fontSize=12),
             )
         )
-    chart = alt.vconcat(*panels, spacing=16)
+    chart = alt.vconcat(*panels, spacing=16).add_params(is_mixed(rows))
     return finished(
         chart,
         rows,

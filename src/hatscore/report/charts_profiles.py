@@ -21,6 +21,12 @@ _PANEL = 118
 _COLUMNS = 4
 _BAR = 17
 # told apart on light and dark ground alike; what is well needs no colour
+# what a line is: its colour and its dashes
+_LINES: dict[str, tuple[Any, list[int]]] = {
+    "score": ({"expr": "palette[1]"}, [1, 0]),
+    "noise-corrected profile": ({"expr": "ink"}, [2, 2]),
+    "all survives": ({"expr": "faint"}, [4, 3]),
+}
 _BARS = dict(zip((ANSWERED, *STATUS_COLUMNS), ("#b4b9bf", *COLOURS), strict=False))
 
 
@@ -52,7 +58,7 @@ def profiles(
         The area of a dot is proportional to the number of items at its rates, over all panels
         alike. The solid line is the score (the corrected slope, else the plug-in), the dotted
         curve the noise-corrected profile where the data give one, the dashed diagonal perfect
-        transfer.
+        transfer; a legend says so.
 
     Raises
     ------
@@ -69,14 +75,29 @@ def profiles(
     def channel(kind: Any, name: str, what: str) -> Any:
         return kind(f"{name}:Q", scale=one, axis=alt.Axis(title=what, **axis))
 
+    def line() -> dict[str, Any]:
+        return {
+            kind: channel(
+                "line:N",
+                scale=alt.Scale(domain=list(_LINES), range=[look[i] for look in _LINES.values()]),
+                legend=alt.Legend(
+                    title=None, orient="top", direction="horizontal", symbolType="stroke",
+                    symbolSize=260, symbolStrokeWidth=1.6, columns=len(_LINES),
+                ),
+            )
+            for i, (kind, channel) in enumerate(
+                (("stroke", alt.Stroke), ("strokeDash", alt.StrokeDash))
+            )
+        }  # fmt: skip
+
     def at(x: str, y: str) -> dict[str, Any]:
         return {"x": channel(alt.X, x, "source"), "y": channel(alt.Y, y, "target")}
 
     base = alt.Chart()
     layers = [
-        base.transform_calculate(zero="0", one="1")
+        base.transform_calculate(zero="0", one="1", line="'all survives'")
         .mark_rule(style="reference")
-        .encode(**at("zero", "zero"), x2="one", y2="one"),
+        .encode(**at("zero", "zero"), x2="one", y2="one", **line()),
         base.transform_flatten(["s", "t", "items"])
         .mark_point(style="density", clip=False)
         .encode(
@@ -98,15 +119,18 @@ def profiles(
         base.transform_filter("isValid(datum.b1)")
         .transform_calculate(at="sequence(0, 1.001, 0.05)")
         .transform_flatten(["at"])
-        .transform_calculate(curve="datum.b1 * datum.at + datum.b2 * datum.at * datum.at")
+        .transform_calculate(
+            curve="datum.b1 * datum.at + datum.b2 * datum.at * datum.at",
+            line="'noise-corrected profile'",
+        )
         .mark_line(style="curve", clip=True)
-        .encode(**at("at", "curve")),
+        .encode(**at("at", "curve"), **line()),
         base.transform_filter("isValid(datum.slope)")
         .transform_calculate(at="[0, 1]")
         .transform_flatten(["at"])
-        .transform_calculate(fit="datum.slope * datum.at")
+        .transform_calculate(fit="datum.slope * datum.at", line="'score'")
         .mark_line(style="fit", clip=True)
-        .encode(**at("at", "fit")),
+        .encode(**at("at", "fit"), **line()),
     ]  # fmt: skip
     names = distinct(full, field)
     chart = (

@@ -79,6 +79,12 @@ def theme(*, dark: bool = False) -> dict[str, Any]:
     return {
         "background": c["ground"],
         "font": FONT,
+        # what charts may name in expressions
+        "params": [
+            {"name": "palette", "value": list(colours)},
+            {"name": "ink", "value": c["ink"]},
+            {"name": "faint", "value": c["faint"]},
+        ],
         "range": {
             "category": list(colours),
             "symbol": list(SHAPES),
@@ -170,14 +176,14 @@ def _natural(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if i % 2 else (0, part) for i, part in enumerate(parts)]
 
 
-def legend(names: Sequence[str], width: float) -> alt.Legend:
+def legend(names: Sequence[str], width: float, **more: Any) -> alt.Legend:
     """Return a legend above the chart, in as many columns as its names leave room for."""
     longest = min(max(map(len, names), default=1), _LONGEST)
     columns = max(1, min(len(names), int(width // (6.2 * longest + 34))))
     return alt.Legend(
         orient="top", direction="vertical" if columns == 1 else "horizontal", columns=columns,
         title=None, labelLimit=0, symbolLimit=0, columnPadding=14, labelExpr=SHORT,
-        symbolStrokeWidth=0, symbolOpacity=1,
+        symbolStrokeWidth=0, symbolOpacity=1, **more,
     )  # fmt: skip
 
 
@@ -202,23 +208,6 @@ def series(field: str, names: Sequence[str], width: float, *, title: str) -> dic
         "color": alt.Color(f"{field}:N", scale=scale, legend=shown, title=title),
         "shape": alt.Shape(f"{field}:N", scale=scale, legend=shown, title=title),
     }
-
-
-def score_tooltip() -> list[alt.Tooltip]:
-    """Return what a pointer on a score shows."""
-    return [
-        alt.Tooltip("model:N", title="model"),
-        alt.Tooltip("benchmark:N", title="benchmark"),
-        alt.Tooltip("label:N", title="language"),
-        alt.Tooltip("script_name:N", title="script"),
-        alt.Tooltip("hat:Q", title="HAT", format=".3f"),
-        alt.Tooltip("hat_low:Q", title="from", format=".3f"),
-        alt.Tooltip("hat_high:Q", title="to", format=".3f"),
-        alt.Tooltip("target_accuracy:Q", title="target accuracy", format=".3f"),
-        alt.Tooltip("source_accuracy:Q", title="source accuracy", format=".3f"),
-        alt.Tooltip("n_items:Q", title="items"),
-        alt.Tooltip("reason:N", title="note"),
-    ]
 
 
 def numbers(start: float, count: int = 1) -> alt.SequenceGenerator:

@@ -15,8 +15,10 @@ from hatscore.report.blocks import CURVED_P, by_block, profile_notes
 from hatscore.report.drawing import replace_file
 from hatscore.report.health import SHORT_PERCENT, UNPARSED_PERCENT, alarms, status_shares
 from hatscore.report.items import tidy, write_items
+from hatscore.report.looks import looks_of
 from hatscore.report.page_embed import as_data, policy, scripts, style
 from hatscore.report.page_studies import study_parts
+from hatscore.report.page_type import typesetter
 from hatscore.report.rows import packed, score_rows, sources_of
 from hatscore.report.rows_profile import profile_rows
 from hatscore.report.rows_rank import rank_rows
@@ -131,6 +133,7 @@ def write_report(
         score_rows(found, facts=known, sources=sources_of(outcomes)), found
     )
     ranks = rank_rows(found, facts=known)
+    looks = looks_of(rows)
     profiles = profile_rows(outcomes.aligned(), found)
     shares = page_tables.status_records(
         status_shares(outcomes), known, {r["language"]: r["script"] for r in rows}
@@ -154,7 +157,7 @@ def write_report(
             "scores": page_tables.described(columns),
             "statuses": page_tables.described(status_columns),
         },
-        "families": sorted({r["family"] for r in rows}),
+        "looks": page_charts.described_looks(looks),
         "themes": page_charts.themes(),
         "specs": specs,
         "studies": parts.tables,
@@ -168,7 +171,11 @@ def write_report(
     scores = page_tables.scores_table(rows, columns, level)
     statuses = page_tables.status_table(shares, status_columns)
     notices = alarms(outcomes)
-    page = _environment().get_template("page.html.j2").render(
+    environment = _environment()
+    environment.filters["typeset"] = typesetter(
+        [*dict.fromkeys(r[name] for name in ("model", "benchmark") for r in rows)]
+    )
+    page = environment.get_template("page.html.j2").render(
         title=page_words.title(found),
         policy=policy([css], code, chunks=held is not None and held.build != ""),
         style=css,
@@ -180,6 +187,7 @@ def write_report(
         benchmarks=_benchmarks(found, rows, ranks, level),
         models=list(dict.fromkeys(r["model"] for r in rows)),
         many=many,
+        families=len(looks.families) > 1,
         most=page_charts.MOST,
         summaries=[page_words.summary(part) for part in by_block(found).values()],
         scores=scores,
@@ -201,7 +209,7 @@ def write_report(
         bibtex=_BIBTEX % __version__,
         version=__version__,
     )  # fmt: skip
-    page_charts.draw(rows, ranks, profiles, directory, formats)
+    page_charts.draw(rows, ranks, profiles, directory, formats, looks=looks)
     written = directory / "index.html"
     replace_file(written, re.sub(r"\n{2,}(?=<)", "\n", page).encode())
     tidy(directory, held)

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["MOST", "draw", "filters", "lost_statuses", "specs", "themes"]
+    from hatscore.report.looks import Looks
+
+__all__ = ["MOST", "described_looks", "draw", "filters", "lost_statuses", "specs", "themes"]
 
 MOST = 6
 """Models that one chart of languages holds; the script takes no more either."""
@@ -81,6 +83,17 @@ def lost_statuses(shares: Rows) -> list[str]:
     return [s for s in STATUS_COLUMNS if s != ANSWERED and any(r[s] for r in shares)]
 
 
+def described_looks(looks: Looks) -> dict[str, Any]:
+    """Return looks as the script takes them: by model colour, shape and group; the families."""
+    return {
+        "models": {
+            name: [look.colour, look.shape, looks.groups[name]]
+            for name, look in looks.models.items()
+        },
+        "families": list(looks.families),
+    }
+
+
 def themes() -> dict[str, Any]:
     """Return the configurations for a light and a dark ground."""
     return {"light": charts.theme(), "dark": charts.theme(dark=True)}
@@ -103,7 +116,13 @@ def filters(rows: Rows) -> list[dict[str, Any]]:
 
 
 def draw(
-    rows: Rows, ranks: Rows, profiles: Rows, directory: Path, formats: Sequence[str]
+    rows: Rows,
+    ranks: Rows,
+    profiles: Rows,
+    directory: Path,
+    formats: Sequence[str],
+    *,
+    looks: Looks,
 ) -> list[Path]:
     """Write the charts as files; names that any file system takes, and no two alike.
 
@@ -112,25 +131,25 @@ def draw(
     """
     taken: set[str] = set()
     written: list[Path] = []
-    for name, chart in _files(rows, ranks, profiles) if formats else ():
+    for name, chart in _files(rows, ranks, profiles, looks) if formats else ():
         written += save_chart(chart, directory / file_name(name, taken), formats)
     return written
 
 
-def _files(rows: Rows, ranks: Rows, profiles: Rows) -> Iterator[tuple[str, Any]]:
+def _files(rows: Rows, ranks: Rows, profiles: Rows, looks: Looks) -> Iterator[tuple[str, Any]]:
     for benchmark in dict.fromkeys(r["benchmark"] for r in rows):
         part, ranked = _of(rows, benchmark), _of(ranks, benchmark)
         models = [r["model"] for r in ranked][:MOST]
         first = [r for r in part if r["model"] in models]
         first.sort(key=lambda r: models.index(r["model"]))
-        yield f"hat-{benchmark}", charts.hat_dots(first)
+        yield f"hat-{benchmark}", charts.hat_dots(first, looks=looks)
         if len(ranked) > 1:
             yield f"map-{benchmark}", charts.heat_map(part)
-            yield f"ranking-{benchmark}", charts.ranking(ranked)
+            yield f"ranking-{benchmark}", charts.ranking(ranked, looks=looks)
         beside = (
-            charts.metrics_beside(part, by="model")
+            charts.metrics_beside(part, by="model", looks=looks)
             if len(ranked) > MOST
-            else charts.metrics_beside(part)
+            else charts.metrics_beside(part, looks=looks)
         )
         yield f"metrics-{benchmark}", beside
     blocks = list(dict.fromkeys(map(_block, profiles)))

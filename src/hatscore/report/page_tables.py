@@ -10,8 +10,9 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from hatscore.outcomes import STATUS_COLUMNS, TOKEN_COLUMNS
-from hatscore.report.rows import label_of, ordered_labels, rounded
-from hatscore.report.text import MISSING, number, percent, printable
+from hatscore.report.page_type import signed
+from hatscore.report.rows import PLUGIN, label_of, mixed, ordered_labels, rounded
+from hatscore.report.text import DAGGER, MISSING, number, percent, printable
 from hatscore.scoring import MACRO
 
 if TYPE_CHECKING:
@@ -46,6 +47,10 @@ ENDLESS = 1e9
 
 _DIGITS = 5
 _LONG = 28
+_ABOUT_DAGGERS = (
+    f" {DAGGER}: plug-in, not corrected for noise and lower for it; sorted behind the corrected "
+    "scores, and ranked with none of them."
+)
 _SCORES = {
     "hat": ("HAT", "Hardness Adjusted Transfer: the corrected slope, else the plug-in"),
     "target_accuracy": ("target accuracy", "Accuracy in the target language"),
@@ -73,13 +78,17 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What a cell says; `order` is what it is sorted by, None where the text serves."""
+    """What a cell says; `order` is what it is sorted by, None where the text serves.
+
+    What stands `apart` is sorted behind the others: a plug-in score is no corrected one.
+    """
 
     text: str
     kind: str
     order: float | None = None
     interval: str = ""
     head: bool = False
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,17 +142,29 @@ def _end(end: float, value: float, name: str) -> float | None:
 
 
 def score_columns(rows: Sequence[Mapping[str, Any]], level: str) -> tuple[Column, ...]:
-    """Return the columns of the table of scores; what says nothing in these rows is left out."""
-    columns = [Column("label", "language", "Target language", "text")]
-    columns += _naming(rows)
+    """Return the columns of the table of scores; what says nothing in these rows is left out.
+
+    HAT stands second, so that a narrow screen shows it. Where no row has a corrected slope it is
+    called plug-in HAT, and the column of that name is left out.
+    """
+    kinds = {r["estimator"] for r in rows} - {""}
+    alone, both = kinds == {PLUGIN}, mixed(rows)
+    title = _SCORES["hat_plugin" if alone else "hat"][1]
+    columns = [
+        Column("label", "language", "Target language", "text"),
+        Column("hat", f"{'plug-in ' * alone}HAT [{level}]",
+               f"{title}; {DAGGER} marks plug-ins" if both else title, "main"),
+        *_naming(rows),
+    ]  # fmt: skip
     if len({r["script_name"] for r in rows}) > 1:
         columns.append(Column("script_name", "script", "Script of the language", "text"))
     columns += [
-        Column(key, f"{header} [{level}]" if key == "hat" else header, title,
-               "main" if key == "hat" else "score")
+        Column(key, header, title)
         for key, (header, title) in _SCORES.items()
-        if key != "hat_chance_adjusted" or any(r[key] is not None for r in rows)
-    ]  # fmt: skip
+        if key != "hat"
+        and not (alone and key == "hat_plugin")
+        and (key != "hat_chance_adjusted" or any(r[key] is not None for r in rows))
+    ]
     columns += [
         Column("reliability", "reliability", "Share of the squared source rates that is signal",
                "number"),
@@ -159,11 +180,12 @@ def scores_table(
 ) -> Table:
     """Lay out scores by model, benchmark and language; macro rows are not among them."""
     single = [r for r in rows if not r["macro"]]
+    both = mixed(single)
     return Table(
         "Scores by language",
-        f"Scores with {confidence} intervals, by target language.",
+        f"Scores with {confidence} intervals, by target language.{_ABOUT_DAGGERS if both else ''}",
         columns,
-        tuple(_line(r, columns) for r in single[:STATIC_ROWS]),
+        tuple(_line(r, columns, both=both) for r in single[:STATIC_ROWS]),
         max(0, len(single) - STATIC_ROWS),
     )
 
@@ -203,8 +225,9 @@ def ranking_table(
         at = next(i for i, c in enumerate(columns) if c.key == "reliability")
         columns.insert(at, Column("family", "family", "Family of the model", "text"))
     lines = []
+    both = mixed(full)
     for i, (row, rank) in enumerate(zip(full, ranks, strict=True)):
-        line = _line(row, tuple(columns))
+        line = _line(row, tuple(columns), both=both)
         order = float("inf") if rank["rank"] is None else rank["rank"] + i / 1000
         cells = tuple(
             Cell(c.text, c.kind, order if math.isfinite(order) else None)
@@ -216,7 +239,8 @@ def ranking_table(
     benchmark = ranks[0]["benchmark"]
     return Table(
         f"Mean over languages on {benchmark}",
-        f"{benchmark}: mean over {_languages(sizes)}, with {confidence} intervals.",
+        f"{benchmark}: mean over {_languages(sizes)}, with {confidence} intervals."
+        + _ABOUT_DAGGERS * both,
         tuple(columns),
         tuple(lines),
     )
@@ -241,16 +265,20 @@ def heat(
 ) -> dict[str, Any]:
     """Lay out HAT by model and language; ``step`` is the class of a colour, h0 to h10."""
     part = [r for r in rows if r["benchmark"] == benchmark]
+    both = mixed(part)
+    alone = {r["estimator"] for r in part} - {""} == {PLUGIN}
     at = {(r["model"], r["language"]): r for r in part}
     codes = {r["label"]: r["language"] for r in part}
     languages = [(codes[label], label) for label in ordered_labels(part) if codes[label] != MACRO]
     return {
         "languages": languages,
+        "name": "plug-in HAT, not corrected for noise" if alone else "HAT",
+        "note": _ABOUT_DAGGERS.strip() if both else "",
         "rows": [
             {
                 "model": model,
-                "cells": [_heat_cell(at.get((model, code))) for code, _ in languages],
-                "mean": _heat_cell(at.get((model, MACRO))),
+                "cells": [_heat_cell(at.get((model, code)), both=both) for code, _ in languages],
+                "mean": _heat_cell(at.get((model, MACRO)), both=both),
             }
             for model in models
             if (model, MACRO) in at
@@ -258,11 +286,12 @@ def heat(
     }
 
 
-def _heat_cell(row: Mapping[str, Any] | None) -> dict[str, str]:
+def _heat_cell(row: Mapping[str, Any] | None, *, both: bool) -> dict[str, str]:
     if row is None or row["hat"] is None:
         return {"text": MISSING, "step": "none"}
     text = f"{row['hat']:.2f}"
     text = "0" if float(text) == 0 else text.replace("0.", ".", 1) if abs(row["hat"]) < 1 else text
+    text = signed(text) + DAGGER * (both and row["estimator"] == PLUGIN)
     return {"text": text, "step": f"h{min(10, max(0, round(10 * row['hat'])))}"}
 
 
@@ -336,13 +365,13 @@ def _naming(rows: Sequence[Mapping[str, Any]]) -> list[Column]:
     ]
 
 
-def _line(row: Mapping[str, Any], columns: tuple[Column, ...]) -> Line:
-    cells = tuple(_cell(row, c, head=i == 0) for i, c in enumerate(columns))
+def _line(row: Mapping[str, Any], columns: tuple[Column, ...], *, both: bool = False) -> Line:
+    cells = tuple(_cell(row, c, head=i == 0, both=both) for i, c in enumerate(columns))
     names = ("model", "benchmark", "language", "family", "script")
     return Line(cells, {n: str(row[n]) for n in names if row.get(n) is not None})
 
 
-def _cell(row: Mapping[str, Any], column: Column, *, head: bool) -> Cell:
+def _cell(row: Mapping[str, Any], column: Column, *, head: bool, both: bool) -> Cell:
     value, kind = row[column.key], column.kind
     if kind in ("text", "words"):
         text = value or ""
@@ -356,7 +385,9 @@ def _cell(row: Mapping[str, Any], column: Column, *, head: bool) -> Cell:
     if kind == "mean":
         return Cell(value if isinstance(value, str) else f"{value:,.1f}", kind,
                     None if isinstance(value, str) else value)  # fmt: skip
-    return Cell(number(value), kind, value, _interval(row, column.key))
+    apart = both and column.key == "hat" and row["estimator"] == PLUGIN
+    text = signed(number(value)) + DAGGER * apart
+    return Cell(text, kind, value, _interval(row, column.key), apart=apart)
 
 
 def _interval(row: Mapping[str, Any], key: str) -> str:
@@ -366,7 +397,7 @@ def _interval(row: Mapping[str, Any], key: str) -> str:
         end = row.get(f"{key}_{side}")
         if end is None and not (key == "hat" and row[f"{side}_open"]):
             return ""
-        ends.append(number(sign * math.inf if end is None or abs(end) >= ENDLESS else end))
+        ends.append(signed(number(sign * math.inf if end is None or abs(end) >= ENDLESS else end)))
     return f"[{ends[0]}, {ends[1]}]"
 
 

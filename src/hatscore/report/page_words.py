@@ -8,7 +8,15 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from hatscore._version import __version__
-from hatscore.report.text import headline, label, language_name, number, printable, with_interval
+from hatscore.report.text import (
+    headline,
+    interval,
+    label,
+    language_name,
+    number,
+    printable,
+    with_interval,
+)
 from hatscore.scoring import MACRO
 
 if TYPE_CHECKING:
@@ -33,6 +41,7 @@ __all__ = [
 ]
 
 _FEW = 3
+_SEVERAL = 2
 _LIBRARIES = ("numpy", "scipy", "polars", "altair", "vl-convert-python")
 
 
@@ -70,25 +79,59 @@ def overview(found: Sequence[Measurement], ranks: Sequence[Mapping[str, Any]]) -
     """
     scores = _macros(found)
     ranked = [row["model"] for row in ranks if row["rank"] is not None]
-    leaders = [row["model"] for row in ranks if row["rank"] == 1]
     if not ranked:
         return "No model has a score that could be ranked."
+    leaders = [row["model"] for row in ranks if row["rank"] == 1]
+    sentences = _leading(ranked, leaders, {x: headline(scores[x]) for x in ranked})
+    apart = [row["model"] for row in ranks if row["rank"] is None and row["hat"] is not None]
+    if apart:
+        # a mean of corrected and plug-in scores would say nothing of either
+        sentences.append(
+            f"Not ranked with {'it' if len(ranked) == 1 else 'them'}, since plug-in scores are "
+            f"lower by the noise of few replies: {enumerate_names(apart, 'model')}."
+        )
+    if len(ranked) > 1:
+        models = f"these {len(ranked)}" if apart else "all"
+        by_language = _by_language([m for m in found if printable(m.model) in ranked])
+        sentences += _across(by_language, models)
+    return " ".join(sentences)
+
+
+def _leading(
+    ranked: Sequence[str], leaders: Sequence[str], scores: Mapping[str, tuple[str, Estimate]]
+) -> list[str]:
     first, last = ranked[0], ranked[-1]
-    sentences = [f"{first} has the highest mean HAT: {with_interval(headline(scores[first])[1])}."]
+    (kind, top), (_, bottom) = scores[first], scores[last]
+    score = "plug-in HAT" if kind == "hat_plugin" else "HAT"
+    if len(ranked) == 1:
+        return [f"{first} has a mean {score} of {with_interval(top)}."]
+    alike = number(top.value) == number(bottom.value)
+    sentences = [
+        f"All models have a mean {score} of {number(top.value)}, {first} {interval(top)} and "
+        f"{last} {interval(bottom)} among them."
+        if alike
+        else f"{first} has the highest mean {score}: {with_interval(top)}."
+    ]
     if len(leaders) == len(ranked):
         sentences.append("No model is shown to be better than any other.")
     elif len(leaders) > 1:
         others = enumerate_names([x for x in leaders if x != first], "other model")
         sentences.append(f"It shares rank 1 with {others}: no model is shown to be better.")
-    sentences.append(f"{last} has the lowest: {with_interval(headline(scores[last])[1])}.")
-    by_language = _by_language(found)
-    if len(by_language) > 1:
-        best, worst = max(by_language, key=_second), min(by_language, key=_second)
-        sentences.append(
-            f"Over all models most survives in {language_name(best[0])}, with a mean of "
-            f"{number(best[1])}, and least in {language_name(worst[0])}, with {number(worst[1])}."
-        )
-    return " ".join(sentences)
+    if not alike:
+        sentences.append(f"{last} has the lowest: {with_interval(bottom)}.")
+    return sentences
+
+
+def _across(by_language: Sequence[tuple[str, float]], models: str) -> list[str]:
+    """Say which languages the models do best and worst in."""
+    if len(by_language) < _SEVERAL:
+        return []
+    best, worst = max(by_language, key=_second), min(by_language, key=_second)
+    if number(best[1]) == number(worst[1]):
+        return [f"Over {models} models the mean HAT of every language is {number(best[1])}."]
+    highest = f"highest in {language_name(best[0])}, with a mean of {number(best[1])}"
+    lowest = f"lowest in {language_name(worst[0])}, with {number(worst[1])}"
+    return [f"Over {models} models HAT is {highest}, and {lowest}."]
 
 
 def disagreement(found: Sequence[Measurement], ranks: Sequence[Mapping[str, Any]]) -> str:
@@ -115,29 +158,35 @@ def disagreement(found: Sequence[Measurement], ranks: Sequence[Mapping[str, Any]
 def summary(part: Sequence[Measurement]) -> dict[str, Any]:
     """Say in words what the scores of one model on one benchmark say."""
     single = [(m, headline(m)[1]) for m in part if m.language != MACRO]
+    kinds = {headline(m)[0] for m, e in single if not math.isnan(e.value)}
+    both = len(kinds) > 1
+    score = "plug-in HAT" if kinds == {"hat_plugin"} else "HAT"
     known = sorted(
-        ((m, e) for m, e in single if not math.isnan(e.value)), key=lambda x: -x[1].value
+        (
+            (m, e)
+            for m, e in single
+            if not math.isnan(e.value) and not (both and headline(m)[0] == "hat_plugin")
+        ),
+        key=lambda x: -x[1].value,
     )
     sentences = []
     if not known:
         reasons = "; ".join(dict.fromkeys(e.reason for _, e in single if e.reason))
         sentences.append(f"No language has a HAT score: {reasons or 'the data cannot tell'}.")
     elif len(known) == 1:
-        sentences.append(f"HAT is {_in_words(*known[0])}.")
+        sentences.append(f"{_capital(score)} is {_in_words(*known[0])}.")
     else:
-        (best, top), (worst, bottom) = known[0], known[-1]
-        sentences.append(
-            f"Most of what the model can do survives in {_in_words(best, top)}, least in "
-            f"{_in_words(worst, bottom)}."
-        )
-        if bottom.high >= top.low:
-            sentences.append("Their intervals overlap, so even this order is not certain.")
-        macro = next((headline(m)[1] for m in part if m.language == MACRO), None)
-        if macro is not None and not math.isnan(macro.value):
+        sentences += _extremes(known, score)
+        name, macro = next((headline(m) for m in part if m.language == MACRO), ("", None))
+        if macro is not None and not math.isnan(macro.value) and name in kinds and not both:
             sentences.append(
                 f"The mean over {count(len(single), 'language')} is {with_interval(macro)} "
                 f"({count(macro.n_items, 'item')})."
             )
+    if both:
+        named = [m for m, _ in single if headline(m)[0] == "hat_plugin"]
+        names = enumerate_names([language_name(m.language) for m in named], "language")
+        sentences.append(f"Of {names} there are plug-in scores alone, which are lower by noise.")
     unbounded = [m for m, e in known if not e.bounded]
     if unbounded:
         names = ", ".join(language_name(m.language) for m in unbounded)
@@ -149,9 +198,29 @@ def summary(part: Sequence[Measurement]) -> dict[str, Any]:
     return {
         "model": part[0].model,
         "benchmark": part[0].benchmark,
-        "plugin": any(headline(m)[0] == "hat_plugin" for m in part),
+        "plugin": kinds == {"hat_plugin"},
         "text": " ".join(sentences),
     }
+
+
+def _extremes(known: Sequence[tuple[Measurement, Estimate]], score: str) -> list[str]:
+    """Say where the score is highest and lowest, and whether it differs at all."""
+    (best, top), (worst, bottom) = known[0], known[-1]
+    name = _capital(score)
+    if number(top.value) == number(bottom.value):
+        widest = max(known, key=lambda x: x[1].high - x[1].low)
+        where = f"each of {count(len(known), 'language')}"
+        said = f"{name} is {number(top.value)} in {where}; the widest interval is of "
+        nothing = "Nothing is shown to survive in any of them."
+        return [f"{said}{_in_words(*widest)}.", *[nothing] * (top.value <= 0)]
+    said = f"{name} is highest in {_in_words(best, top)} and lowest in {_in_words(worst, bottom)}."
+    if bottom.high >= top.low:
+        return [said, "Their intervals overlap, so even this order is not certain."]
+    return [said]
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 def methods(found: Sequence[Measurement]) -> list[tuple[str, str]]:

@@ -25,7 +25,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MACRO_LABEL",
+    "PLUGIN",
+    "family_row",
     "label_of",
+    "mixed",
     "ordered_labels",
     "packed",
     "rounded",
@@ -35,6 +38,8 @@ __all__ = [
 ]
 
 MACRO_LABEL = "mean over languages"
+PLUGIN = "plugin"
+"""What records call the estimator of a slope that is not corrected for noise."""
 _DIGITS = 4
 _WITH_INTERVAL = ("source_accuracy", "target_accuracy", "gap", "transfer_score")
 
@@ -113,8 +118,18 @@ def sources_of(outcomes: Outcomes) -> dict[str, tuple[str, ...]]:
     return found
 
 
+def mixed(rows: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether some scores are corrected and others plug-in: the latter are lower by their noise.
+
+    Such scores share no order and no mean.
+    """
+    return len({r.get("estimator") for r in rows} - {"", None}) > 1
+
+
 def ordered_labels(rows: Iterable[Mapping[str, Any]], *, field: str = "label") -> list[str]:
     """Return labels of languages by mean HAT, best first, those without a score then, macro last.
+
+    Of corrected and plug-in scores only the former count.
 
     Parameters
     ----------
@@ -124,9 +139,11 @@ def ordered_labels(rows: Iterable[Mapping[str, Any]], *, field: str = "label") -
         Which label: ``label`` or ``native_label``.
     """
     values: dict[tuple[bool, str], list[float]] = {}
+    rows = list(rows)
+    apart = mixed(rows)
     for row in rows:
         held = values.setdefault((row["macro"], row[field]), [])
-        if row["hat"] is not None:
+        if row["hat"] is not None and not (apart and row["estimator"] == PLUGIN):
             held.append(row["hat"])
     means = {key: sum(held) / len(held) if held else -math.inf for key, held in values.items()}
     return [label for _, label in sorted(means, key=lambda key: (key[0], -means[key], key[1]))]
@@ -243,6 +260,14 @@ def _same_script(
     return True if len(of_sources) == 1 else None
 
 
+def family_row(model: str, facts: Mapping[str, Mapping[str, Any]]) -> Row:
+    """Return ``model`` and ``family`` of a record."""
+    return {
+        "model": printable(model),
+        "family": printable(str(facts.get(model, {}).get("family") or "other")),
+    }
+
+
 def _facts_of(known: Mapping[str, Any]) -> Row:
     released, params = known.get("released"), known.get("params")
     return {
@@ -263,7 +288,7 @@ def _scores_of(m: Measurement) -> Row:
         "hat_high": None if missing else rounded(hat.high),
         "low_open": not missing and math.isinf(hat.low),
         "high_open": not missing and math.isinf(hat.high),
-        "estimator": "" if missing else "plugin" if name == "hat_plugin" else "corrected",
+        "estimator": "" if missing else PLUGIN if name == "hat_plugin" else "corrected",
         "hat_plugin": rounded(m.scores["hat_plugin"].value),
         "hat_profile": rounded(m.scores["hat_profile"].value),
     }

@@ -34,7 +34,8 @@ def rank_rows(
     A model's rank is 1 + the number of models that are shown to be better, so models that the
     data cannot tell apart may share a rank. Shown is what holds for all pairs of a benchmark at
     once: paired differences over shared items, Holm's correction, at the level of the intervals.
-    Models are compared only where they have the same languages and the same estimator.
+    Models are compared only where they have the same languages and the same estimator; a plug-in
+    score beside corrected ones has no rank.
 
     Parameters
     ----------
@@ -44,12 +45,12 @@ def rank_rows(
     Returns
     -------
     list of dict
-        Records of macro rows, benchmarks in order of first appearance, best first, models
-        without a score last, with these fields more:
+        Records of macro rows, benchmarks in order of first appearance, best first, then plug-in
+        scores where others are corrected, models without a score last, with these fields more:
 
         ``rank``, ``worst_rank``
             1 + models shown to be better; models minus those shown to be worse. None without a
-            score.
+            score that is compared.
         ``tied``
             Whether the data leave the model more than one rank.
         ``n_languages``
@@ -64,12 +65,11 @@ def rank_rows(
     macros = [m for m in found if m.language == MACRO]
     for benchmark in dict.fromkeys(m.benchmark for m in macros):
         part = [m for m in macros if m.benchmark == benchmark]
-        part.sort(key=lambda m: (_last_if_nan(headline(m)[1].value), m.model))
+        apart = _apart(part)
+        part.sort(key=lambda m: (m.model in apart, _last_if_nan(headline(m)[1].value), m.model))
         better = _shown(part, languages)
         ranks = [
-            None
-            if math.isnan(headline(m)[1].value)
-            else 1 + sum((j, i) in better for j in range(len(part)))
+            None if m.model in apart else 1 + sum((j, i) in better for j in range(len(part)))
             for i, m in enumerate(part)
         ]
         n = sum(rank is not None for rank in ranks)
@@ -81,6 +81,13 @@ def rank_rows(
             row["n_languages"] = len(languages[m.model, benchmark])
             rows.append(row)
     return rows
+
+
+def _apart(part: list[Measurement]) -> set[str]:
+    """Return the models that are not ranked: without a score, or plug-in among corrected ones."""
+    names = {m.model: headline(m)[0] for m in part if not math.isnan(headline(m)[1].value)}
+    ranked = "hat" if "hat" in names.values() else "hat_plugin"
+    return {m.model for m in part if names.get(m.model) != ranked}
 
 
 def _last_if_nan(value: float) -> float:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hatscore.stats.estimate import Estimate
 
 __all__ = [
+    "DAGGER",
     "MISSING",
     "headline",
     "interval",
@@ -27,6 +28,8 @@ __all__ = [
 ]
 
 MISSING = "\N{EN DASH}"
+DAGGER = "\N{DAGGER}"
+"""Marks a plug-in score among corrected ones."""
 _SMALLEST_P = 0.001
 
 

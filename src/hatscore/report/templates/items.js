@@ -156,7 +156,7 @@ hatscore.items = (() => {
     status.replaceChildren(make("option", { value: "" }, "All replies"));
     title.textContent = `${english(language)} (${language})`;
     const row = hatscore.rows.find((r) => r.model === model && r.benchmark === benchmark && r.language === language);
-    const value = row ? `HAT ${hatscore.number(row.hat)} ${hatscore.interval(row, "hat")}` : "";
+    const value = row ? hatscore.said(row) : "";
     score.textContent = [model, benchmark, value].filter(Boolean).join(" · ");
     list.replaceChildren();
     notes.replaceChildren();
@@ -414,5 +414,5 @@ hatscore.items = (() => {
   });
 
   hatscore.openCell = open;
-  return { open };
+  return { open, has: (model, benchmark, language) => parts.has(key(model, benchmark, language, false)) };
 })();

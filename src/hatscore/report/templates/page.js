@@ -8,7 +8,8 @@ hatscore.start = () => {
   data.profiles = hatscore.unpack(data.profiles);
   hatscore.data = data;
   hatscore.rows = rows;
-  hatscore.hasItems = document.getElementById("items-index") !== null;
+  const profiled = new Set(data.profiles.filter((row) => row.n).map((row) => JSON.stringify([row.model, row.benchmark, row.language])));
+  hatscore.hasProfile = (row) => profiled.has(JSON.stringify([row.model, row.benchmark, row.language]));
 
   for (const part of document.querySelectorAll(".script")) part.hidden = false;
   // where nothing was lost there is nothing to draw
@@ -47,7 +48,7 @@ hatscore.start = () => {
       if (cell.tagName === "TH") cell.title = labels.get(cell.dataset.language);
     }
     for (const [cell, row] of titled) {
-      cell.title = `${row.model}, ${row.label}: ${hatscore.number(row.hat)} ${hatscore.interval(row, "hat")}`;
+      cell.title = `${row.model}, ${row.label}: ${row.hat === null ? row.reason || "no score" : hatscore.said(row)}`;
     }
   };
 
@@ -67,10 +68,10 @@ hatscore.start = () => {
         const row = at.get(JSON.stringify([line.dataset.model, benchmark, codes[i]]));
         if (!row) return;
         titled.push([cell, row]);
-        if (row.hat !== null) {
+        if (hatscore.behind(row)) {
           const text = cell.textContent;
           const button = hatscore.cellButton(row, [text]);
-          button.setAttribute("aria-label", `${row.model}, ${row.english}: HAT ${text}`);
+          button.setAttribute("aria-label", `${row.model}, ${row.english}: ${row.hat === null ? "no score" : `HAT ${text}`}`);
           button.tabIndex = -1;
           cell.replaceChildren(button);
         }
@@ -80,13 +81,20 @@ hatscore.start = () => {
   }
 
   const scoreTable = hatscore.recordTable(document.getElementById("score-table"), data.columns.scores, {
+    mixed: hatscore.mixed(rows),
     sorted: (key, direction) => { rest.sort = `${key}.${direction}`; remember(filters); },
   });
-  const statusTable = hatscore.recordTable(document.getElementById("status-table"), data.columns.statuses, { page: 30 });
+  const statusTable = hatscore.recordTable(document.getElementById("status-table"), data.columns.statuses, {
+    page: 30, opens: (row) => hatscore.hasItems(row),
+  });
+  const paged = [scoreTable, statusTable];
   for (const table of document.querySelectorAll("table[data-sortable]")) {
     if (table.id === "score-table" || table.id === "status-table") continue;
     const long = data.studies[table.id];
-    if (long) hatscore.recordTable(table, long.columns).fill(hatscore.unpack(long.rows));
+    if (long) {
+      paged.push(hatscore.recordTable(table, long.columns));
+      paged.at(-1).fill(hatscore.unpack(long.rows));
+    }
     else hatscore.sortInPlace(table);
   }
 
@@ -143,6 +151,7 @@ hatscore.start = () => {
         line.lastElementChild.hidden = narrowed;
       }
     }
+    hatscore.edges();
     last = { passes, narrowed, profile: profile() };
     charts.refresh(last);
   };
@@ -234,10 +243,15 @@ hatscore.start = () => {
   });
   // Paper is white: charts of the dark page change their colours, and at once, for a printer does
   // not wait until they are drawn anew.
-  let onPaper = false;
+  // And it cannot be clicked: what is folded is opened, and tables of some pages are whole.
+  let onPaper = false, unfolded = [];
   const paper = (printing) => {
-    if (printing === onPaper || root.dataset.shown !== "dark") return;
+    if (printing === onPaper) return;
     onPaper = printing;
+    for (const table of paged) table.paper(printing);
+    if (printing) unfolded = [...document.querySelectorAll("main details:not([open])")];
+    for (const part of unfolded) part.open = printing;
+    if (root.dataset.shown !== "dark") return;
     const { light, dark } = data.themes;
     hatscore.recolour(printing ? dark : light, printing ? light : dark);
   };
@@ -251,7 +265,7 @@ hatscore.start = () => {
     if (innerWidth === width || matchMedia("print").matches) return;
     width = innerWidth;
     clearTimeout(waiting);
-    waiting = setTimeout(() => charts.refresh(last), 200);
+    waiting = setTimeout(() => { charts.refresh(last); hatscore.edges(); }, 200);
   });
   follow();
   root.dataset.ready = "yes";

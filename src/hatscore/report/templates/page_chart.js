@@ -3,12 +3,15 @@ hatscore.most = 6;
 
 hatscore.distinct = (rows, key) => [...new Set(rows.map((row) => row[key]))];
 
+// Plug-in slopes among corrected ones: they are lower by their noise, and share no order with them.
+hatscore.mixed = (rows) => new Set(rows.map((row) => row.estimator).filter(Boolean)).size > 1;
+
 // Languages by mean HAT, best first, those without a score then, the mean over languages last.
 hatscore.orderedLabels = (rows) => {
-  const held = new Map();
+  const held = new Map(), apart = hatscore.mixed(rows);
   for (const row of rows) {
     const entry = held.get(row.label) ?? { macro: row.macro, values: [] };
-    if (row.hat !== null) entry.values.push(row.hat);
+    if (row.hat !== null && !(apart && row.estimator === "plugin")) entry.values.push(row.hat);
     held.set(row.label, entry);
   }
   const mean = (values) => values.length ? values.reduce((a, b) => a + b, 0) / values.length : -Infinity;
@@ -37,6 +40,13 @@ hatscore.density = (text) => {
   return found;
 };
 
+// Lay out a legend of names in the columns that there is room for.
+hatscore.layLegend = (legend, names, room) => {
+  const longest = Math.max(...names.map((name) => name.length));
+  legend.columns = Math.max(1, Math.min(names.length, Math.floor(room / (6.6 * longest + 34))));
+  legend.direction = legend.columns === 1 ? "vertical" : "horizontal";
+};
+
 // Put the names that are shown into every scale of names, and lay out its legend; `names` by field.
 hatscore.tailor = (spec, names, room, looks) => {
   const visit = (node, channel) => {
@@ -44,26 +54,31 @@ hatscore.tailor = (spec, names, room, looks) => {
     if (node === null || typeof node !== "object") return;
     const domain = node.scale?.domain;
     if (Array.isArray(domain) && typeof domain[0] === "string" && names[node.field]) {
-      node.scale.domain = names[node.field];
-      // a family has its colour and shape wherever it is shown
-      const places = node.scale.domain.map((name) => looks.families.indexOf(name));
-      if (node.field === "family" && ("legend" in node) && !places.includes(-1)) {
-        node.scale.range = places.map((i) => looks[channel][i % looks[channel].length]);
-      }
+      const shown = node.scale.domain = names[node.field];
+      // a model and its family look the same wherever they are shown
+      if (node.scale.range) node.scale.range = shown.map((name) => looks.range(channel, node.field, name));
+      const told = node.field === "group" ? shown.filter((name) => looks.families.includes(name)) : shown;
       // a single model is named elsewhere on the page; a single way of ending is named here alone
-      if (node.legend && node.scale.domain.length < 2 && node.field !== "status") {
+      if (node.legend && (shown.length < 2 && node.field !== "status" || !told.length)) {
         node.legend = null;
       } else if (node.legend) {
-        const longest = Math.max(...node.scale.domain.map((name) => name.length));
-        const columns = Math.max(1, Math.min(node.scale.domain.length, Math.floor(room / (6.6 * longest + 34))));
-        node.legend.columns = columns;
-        node.legend.direction = columns === 1 ? "vertical" : "horizontal";
+        if (node.field === "group") node.legend.values = told;
+        hatscore.layLegend(node.legend, told, room);
       }
     }
     for (const [name, part] of Object.entries(node)) visit(part, name);
   };
   visit(spec);
   return spec;
+};
+
+// As many numbers on an axis as stand side by side.
+hatscore.thin = (node, width) => {
+  if (node === null || typeof node !== "object") return;
+  if (node.x?.axis && node.x.type === "quantitative") {
+    Object.assign(node.x.axis, { tickCount: Math.max(2, Math.min(10, Math.floor(width / 52))), labelOverlap: true });
+  }
+  Object.values(node).forEach((part) => hatscore.thin(part, width));
 };
 
 // An axis that holds 0, 1, all values, and the interval ends that do not flatten these.
@@ -107,9 +122,20 @@ hatscore.parameter = (spec, name, value) => {
 
 hatscore.charts = (data, rows, statuses) => {
   const drawn = new Map();
-  const looks = () => {
-    const range = data.themes[dark() ? "dark" : "light"].range;
-    return { families: data.families, color: range.category, shape: range.symbol };
+  const symbols = data.themes.light.range.symbol;
+  const bars = data.specs.status.encoding.color.scale;
+  const looks = {
+    families: data.looks.families,
+    range(channel, field, name) {
+      if (field === "status") return bars.range[bars.domain.indexOf(name)];
+      const models = data.looks.models;
+      const [colour, shape] = models[name] && field === "model" ? models[name] : Object.values(models).find((look) => look[2] === name);
+      return channel === "shape" ? symbols[shape] : { expr: `palette[${colour}]` };
+    },
+  };
+  const groups = (models) => {
+    const wanted = new Set(models.map((name) => data.looks.models[name][2]));
+    return [...new Set(Object.values(data.looks.models).map((look) => look[2]))].filter((name) => wanted.has(name));
   };
   const copy = (name) => structuredClone(data.specs[name]);
   const dark = () => document.documentElement.dataset.shown === "dark";
@@ -117,18 +143,20 @@ hatscore.charts = (data, rows, statuses) => {
   const within = (low, value, high) => Math.max(low, Math.min(value, high));
 
   const panelKey = (panel) => panel.layer.map((layer) => layer.encoding.x.field).find((name) => name !== "from_");
-  const families = (part) => data.families.filter((name) => part.some((row) => row.family === name));
+  const widest = (labels) => 6.4 * Math.max(...labels.map((x) => x.length));
   // the axis says which estimator is shown
   const retitle = (node, change) => {
     if (node === null || typeof node !== "object") return;
-    if (typeof node.title === "string") node.title = change(node.title);
+    if (typeof node.title === "string" && "grid" in node) node.title = change(node.title);
     for (const part of Object.values(node)) retitle(part, change);
   };
-  const titled = (spec, part) => {
-    const used = new Set(part.map((row) => row.estimator).filter(Boolean));
-    if (!used.has("plugin")) return;
-    const kind = used.has("corrected") ? "plug-in where there is no corrected slope" : "plug-in: there is no corrected slope";
-    retitle(spec, (title) => title.startsWith("HAT with") ? title.replace("HAT", `HAT (${kind})`) : title);
+  const titled = (spec, part, room) => {
+    const mixed = hatscore.mixed(part);
+    hatscore.parameter(spec, "mixed", mixed);
+    if (!part.some((row) => row.estimator === "plugin")) return;
+    const hollow = room < 480 ? ["hollow with a dashed interval:", "plug-in, not corrected"] : ["hollow with a dashed interval: plug-in, not corrected for noise"];
+    retitle(spec, (title) => !title.startsWith("HAT") ? title : !mixed ? `plug-in ${title}`
+      : [title, ...title === "HAT" ? ["(hollow: plug-in)"] : hollow]);
   };
   // a mean over all languages must not stand beside a choice of them as if it were theirs
   const ALL = "The mean is over all languages, whatever the filter.";
@@ -141,26 +169,33 @@ hatscore.charts = (data, rows, statuses) => {
       const shown = chosen(part.filter((row) => models.includes(row.model)), state);
       const labels = hatscore.orderedLabels(shown);
       if (!models.length || !labels.length) return null;
-      const spec = hatscore.tailor(copy("dots"), { model: models }, room - 6.4 * Math.max(...labels.map((x) => x.length)), looks());
-      // on a phone the caption alone says what hollow marks are
+      const spec = hatscore.tailor(copy("dots"), { model: models, group: groups(models) }, room - widest(labels), looks);
+      // on a phone the caption alone says what small marks are
       if (room < 480) retitle(spec, (title) => title.split("; ")[0]);
-      titled(spec, shown);
+      titled(spec, shown, room);
       hatscore.retarget(spec, shown, "hat", ["target_accuracy"]);
       hatscore.parameter(spec, "models", models);
       hatscore.parameter(spec, "languages", labels);
       spec.height = { step: step(models.length), for: "offset" };
-      spec.width = within(170, room - 8 - 6.4 * Math.max(...labels.map((x) => x.length)), 760);
+      spec.width = within(150, room - 26 - widest(labels), 1200);
+      hatscore.thin(spec, spec.width);
+      // a tall chart has its axis on top too
+      const above = spec.layer.find((layer) => layer.encoding?.x?.axis?.orient === "top");
+      if (above && labels.length <= 12) above.encoding.x.axis = null;
       const extra = models.length < order.length ? `Shown are the first ${models.length} of ${order.length} models by their mean.` : "";
       return { spec, name: "scores", rows: shown, extra };
     },
     ranking(figure, state, room) {
       const shown = data.ranks.filter((row) => row.benchmark === figure.dataset.benchmark && state.passes(row));
       if (shown.length < 2) return null;
+      if (shown.every((row) => row.hat === null)) return { nothing: "No model has a score here: the notes below the table of scores say why." };
       const models = shown.map((row) => row.model);
-      const spec = hatscore.tailor(copy("ranking"), { model: models, family: families(shown) }, room - 60 - 6.4 * Math.max(...models.map((x) => x.length)), looks());
+      const names = Math.min(290, widest(models));
+      const spec = hatscore.tailor(copy("ranking"), { model: models, group: groups(models) }, room - 60 - names, looks);
+      titled(spec, shown, room);
       hatscore.retarget(spec, shown, "hat");
-      const names = Math.min(180, 6.4 * Math.max(...models.map((x) => x.length)));
-      const width = within(170, room - 66 - names, 820);
+      const width = within(130, room - 66 - names, 1100);
+      hatscore.thin(spec, width);
       const panel = spec.vconcat[0];
       const old = panel.width;
       panel.width = width;
@@ -180,16 +215,28 @@ hatscore.charts = (data, rows, statuses) => {
       const shown = few ? chosen(part, state) : part.filter((row) => row.macro);
       const labels = few ? hatscore.orderedLabels(shown) : order;
       if (!labels.length) return null;
-      const names = Math.min(200, 6.4 * Math.max(...labels.map((x) => x.length)));
+      const names = Math.min(290, widest(labels));
       const spec = hatscore.tailor(
-        copy(few ? "languages" : "models"), { model: order, family: families(part) }, room - names, looks(),
+        copy(few ? "languages" : "models"), { model: order, group: groups(order) }, room - names, looks,
       );
+      titled(spec, shown, room);
       hatscore.parameter(spec, few ? "languages" : "models", labels);
-      const width = within(84, (room - 8 - names) / 4 - 13, 210);
+      // on a phone two panels stand beside each other, and names with both
+      const across = (room - 26 - names) / 4 - 13 < 84 ? 2 : 4;
+      const width = across === 4 ? within(84, (room - 26 - names) / 4 - 13, 320)
+        : within(60, (room - 26 - names) / 2 - 13, 210);
+      hatscore.thin(spec, width);
       for (const panel of spec.hconcat) {
         hatscore.retarget(panel, shown, panelKey(panel));
         panel.width = width;
         if (few) panel.height = { step: Math.max(16, 6 * order.length + 6), for: "position" };
+      }
+      if (across === 2) {
+        const named = spec.hconcat[0].layer[0].encoding.y.axis;
+        for (const layer of spec.hconcat[2].layer) layer.encoding.y.axis = named;
+        spec.concat = spec.hconcat;
+        spec.columns = 2;
+        delete spec.hconcat;
       }
       return { spec, name: "scores", rows: shown, extra: !few && state.narrowed ? ALL : "" };
     },
@@ -206,7 +253,8 @@ hatscore.charts = (data, rows, statuses) => {
       const size = (node) => {
         if (node === null || typeof node !== "object") return;
         if (node.size?.scale) Object.assign(node.size.scale, { domain: [0, most], range: [0, 1.1 * (panel / 10) ** 2] });
-        if (node.size?.legend && narrow) node.size.legend.orient = "top";
+        if (narrow && node.size?.legend) node.size.legend.orient = "top";
+        if (narrow) for (const key of [node.stroke, node.strokeDash]) if (key?.legend) Object.assign(key.legend, { columns: 1, direction: "vertical" });
         Object.values(node).forEach(size);
       };
       size(spec);
@@ -231,18 +279,46 @@ hatscore.charts = (data, rows, statuses) => {
       );
       if (!shown.length) return null;
       const spec = hatscore.tailor(
-        copy("status"), { status: data.statuses_named.filter((name) => shown.some((row) => row.status === name)) }, room, looks(),
+        copy("status"), { status: data.statuses_named.filter((name) => shown.some((row) => row.status === name)) }, room, looks,
       );
       const total = new Map();
       for (const row of shown) total.set(row.label, (total.get(row.label) ?? 0) + row.share);
       const labels = [...total].sort((a, b) => b[1] - a[1]).map(([label]) => label);
       hatscore.parameter(spec, "languages", labels);
-      spec.width = within(160, room - 20 - 6.4 * Math.max(...labels.map((x) => x.length)), 640);
+      spec.width = within(150, room - 26 - widest(labels), 900);
+      hatscore.thin(spec.encoding, spec.width);
       return { spec, name: "statuses", rows: shown };
     },
     study(figure, state, room) {
       const spec = copy(`study ${figure.dataset.benchmark}`);
-      return spec ? { spec, name: null, rows: [] } : null;
+      if (!spec) return null;
+      const panels = spec.concat ?? spec.hconcat ?? spec.vconcat ?? [spec];
+      const names = [];
+      const find = (node) => {
+        if (node === null || typeof node !== "object") return;
+        // names of lines take room beside a panel, numbers hardly any
+        if (node.y?.type === "nominal") names.push(...(node.y.scale?.domain ?? []));
+        Object.values(node).forEach(find);
+      };
+      find(panels);
+      const beside = names.length ? Math.min(widest(names.map(String)), room < 560 ? 130 : 300) + 20 : 62;
+      const columns = names.length || room < 640 ? 1 : Math.min(spec.columns ?? panels.length, panels.length);
+      const width = within(110, room / columns - beside - 26, columns > 1 ? 520 : 900);
+      if (spec.concat) spec.columns = columns;
+      const fit = (node) => {
+        if (node === null || typeof node !== "object") return;
+        if (typeof node.width === "number" && node.width > 0) {
+          node.width = width;
+          if (typeof node.height === "number") node.height = within(node.height, 0.5 * width, 260);
+        }
+        if (node.y?.axis && names.length) node.y.axis.labelLimit = beside - 12;
+        const shown = node.scale?.domain;
+        if (node.legend && Array.isArray(shown)) hatscore.layLegend(node.legend, shown.map(String), room - 20);
+        Object.values(node).forEach(fit);
+      };
+      fit(panels);
+      hatscore.thin(panels, width);
+      return { spec, name: null, rows: [] };
     },
   };
 
@@ -262,11 +338,13 @@ hatscore.charts = (data, rows, statuses) => {
     const plot = figure.querySelector(".plot");
     const room = Math.max(260, figure.clientWidth || 320);
     const made = builders[figure.dataset.chart](figure, state, room);
-    figure.classList.toggle("empty", made === null);
-    if (made === null) {
+    const nothing = made === null ? "The filters leave nothing to draw here." : made.nothing;
+    figure.classList.toggle("empty", nothing !== undefined);
+    if (nothing !== undefined) {
       drawn.get(figure)?.finalize();
       drawn.delete(figure);
-      plot.replaceChildren(hatscore.element("p", { class: "soft" }, "The filters leave nothing to draw here."));
+      plot.replaceChildren(hatscore.element("p", { class: "soft" }, nothing));
+      hatscore.edges();
       return;
     }
     if (made.name) made.spec.datasets = { [made.name]: made.rows };
@@ -284,6 +362,7 @@ hatscore.charts = (data, rows, statuses) => {
     drawn.set(figure, result);
     figure.querySelector(".extra").textContent = made.extra ?? "";
     mark(figure, result.view);
+    hatscore.edges();
   };
 
   // Those in sight first, the others while the reader reads: printing finds them all drawn.

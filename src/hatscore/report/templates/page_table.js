@@ -2,11 +2,14 @@
 // Tables: numbers as the other outputs write them, rows on demand, sorting by click and keyboard.
 const hatscore = {};
 
+// rows that a table has at most on paper
+hatscore.onPaper = 400;
+
 hatscore.number = (value) => {
   if (value === null || value === undefined) return "–";
-  if (Math.abs(value) >= 1e9) return value > 0 ? "∞" : "-∞";
+  if (Math.abs(value) >= 1e9) return value > 0 ? "∞" : "−∞";
   const text = value.toFixed(3);
-  return text === "-0.000" ? "0.000" : text;
+  return text === "-0.000" ? "0.000" : text.replace("-", "−");
 };
 
 hatscore.interval = (row, key) => {
@@ -15,8 +18,10 @@ hatscore.interval = (row, key) => {
   const open = key === "hat";
   if (low === null && !(open && row.low_open)) return "";
   if (high === null && !(open && row.high_open)) return "";
-  return `[${low === null ? "-∞" : hatscore.number(low)}, ${high === null ? "∞" : hatscore.number(high)}]`;
+  return `[${low === null ? "−∞" : hatscore.number(low)}, ${high === null ? "∞" : hatscore.number(high)}]`;
 };
+
+hatscore.said = (row) => `${row.estimator === "plugin" ? "plug-in HAT" : "HAT"} ${hatscore.number(row.hat)} ${hatscore.interval(row, "hat")}`.trim();
 
 hatscore.grouped = (n) => n.toLocaleString("en-US");
 
@@ -110,8 +115,10 @@ hatscore.sortInPlace = (table) => {
       const text = cell.textContent.trim();
       return text === "–" ? null : text;
     };
+    const apart = (row) => Number(row.cells[place].dataset.apart !== undefined);
     const rows = [...table.tBodies[0].rows];
-    rows.sort((a, b) => hatscore.compare(value(a), value(b), direction));
+    const none = (row) => Number(value(row) === null);
+    rows.sort((a, b) => none(a) - none(b) || apart(a) - apart(b) || hatscore.compare(value(a), value(b), direction));
     table.tBodies[0].append(...rows);
   });
 };
@@ -119,7 +126,7 @@ hatscore.sortInPlace = (table) => {
 // A table drawn from records: the filtered ones, in order, the first `page` until asked for more.
 hatscore.recordTable = (table, columns, options = {}) => {
   const page = options.page ?? 60;
-  const state = { rows: [], key: null, direction: null, all: false };
+  const state = { rows: [], key: null, direction: null, all: false, paper: false };
   const below = hatscore.element("div", { class: "below" });
   const said = hatscore.element("span");
   const more = hatscore.element("button", { type: "button", class: "small" });
@@ -127,6 +134,7 @@ hatscore.recordTable = (table, columns, options = {}) => {
   table.parentElement.after(below);
   below.nextElementSibling?.classList.contains("left-out") && below.nextElementSibling.remove();
 
+  const apart = (row) => Boolean(options.mixed) && row.estimator === "plugin";
   const cell = (row, column, first) => {
     const made = hatscore.element(first ? "th" : "td", first ? { scope: "row" } : { class: column.kind });
     if (column.kind === "text" && String(row[column.key]).length > 28) made.classList.add("long");
@@ -136,11 +144,11 @@ hatscore.recordTable = (table, columns, options = {}) => {
     if (main) {
       for (const name of ["model", "benchmark", "language"]) made.dataset[name] = row[name];
     }
-    const text = hatscore.written(row, column);
+    const text = hatscore.written(row, column) + (main && apart(row) ? "†" : "");
     const parts = [text];
     const interval = column.kind === "score" || main ? hatscore.interval(row, column.key) : "";
     if (interval) parts.push(" ", hatscore.element("span", { class: "ci" }, interval));
-    if (main && row.hat !== null && !row.macro) {
+    if (main ? hatscore.behind(row) : first && options.opens?.(row)) {
       parts[0] = hatscore.element("span", { class: "value" }, text);
       made.append(hatscore.cellButton(row, parts));
     } else {
@@ -148,9 +156,12 @@ hatscore.recordTable = (table, columns, options = {}) => {
     }
     return made;
   };
+  // plug-in slopes come after corrected ones, whichever way these are sorted
+  const kind = (row) => (state.key !== "hat" ? 0 : row.hat === null ? 2 : Number(apart(row)));
   const draw = () => {
-    const sorted = state.key === null ? state.rows : [...state.rows].sort((a, b) => hatscore.compare(a[state.key], b[state.key], state.direction));
-    const shown = state.all ? sorted : sorted.slice(0, page);
+    const sorted = state.key === null ? state.rows : [...state.rows].sort((a, b) =>
+      kind(a) - kind(b) || hatscore.compare(a[state.key], b[state.key], state.direction));
+    const shown = state.all || state.paper && sorted.length <= hatscore.onPaper ? sorted : sorted.slice(0, page);
     const body = document.createDocumentFragment();
     for (const row of shown) {
       const line = hatscore.element("tr");
@@ -163,6 +174,7 @@ hatscore.recordTable = (table, columns, options = {}) => {
     more.hidden = !some;
     more.textContent = `Show all ${hatscore.grouped(sorted.length)}`;
     below.hidden = !some;
+    hatscore.edges();
   };
   more.addEventListener("click", () => { state.all = true; draw(); });
   const show = hatscore.sortable(table, (key, direction) => {
@@ -179,7 +191,7 @@ hatscore.recordTable = (table, columns, options = {}) => {
       draw();
     },
     clear() { Object.assign(state, { key: null, direction: null }); show("", ""); draw(); },
-    all() { state.all = true; draw(); },
+    paper(printing) { state.paper = printing; draw(); },
   };
 };
 
@@ -190,15 +202,30 @@ hatscore.cellButton = (row, parts) => {
     "data-model": row.model,
     "data-benchmark": row.benchmark,
     "data-language": row.language,
-    title: hatscore.hasItems ? "Show the items behind this score" : "Show the profile behind this score",
+    title: hatscore.behind(row) === "items" ? "Show the questions and replies behind this" : "Show the profile behind this score",
   });
   button.append(...parts);
   button.addEventListener("click", () => hatscore.activate(row));
   return button;
 };
 
-// What lies behind a cell: its items where the page has them, else its profile.
+// What lies behind a cell, with a score or without one: its items where the page has them, else its
+// profile.
+hatscore.hasItems = (row) => hatscore.items?.has(row.model, row.benchmark, row.language) ?? false;
+hatscore.behind = (row) => (row.macro ? null : hatscore.hasItems(row) ? "items" : hatscore.hasProfile(row) ? "profile" : null);
 hatscore.activate = (row) => {
-  if (hatscore.hasItems) hatscore.openCell(row.model, row.benchmark, row.language);
+  if (hatscore.behind(row) === "items") hatscore.openCell(row.model, row.benchmark, row.language);
   else hatscore.showProfile(row.model, row.benchmark, row.language);
+};
+
+// What scrolls sideways fades at the side where there is more.
+hatscore.edges = () => {
+  for (const box of document.querySelectorAll(".scroll")) {
+    const more = box.scrollWidth - box.clientWidth - box.scrollLeft > 2;
+    box.classList.toggle("more-right", more);
+    if (box.dataset.watched === undefined) {
+      box.dataset.watched = "";
+      box.addEventListener("scroll", hatscore.edges, { passive: true });
+    }
+  }
 };
