@@ -193,6 +193,19 @@ def test_people_are_told_how_many_are_shared(nested, hatscore, tmp_path, style):
     )
 
 
+def test_the_table_counts_items_and_the_rest_clusters(nested, hatscore, tmp_path):
+    frame = nested.frame.with_columns(
+        (pl.col("item").cast(pl.Int64) // 2).cast(pl.String).alias("group")
+    )
+    path = tmp_path / "o.parquet"
+    Outcomes.from_frame(frame).write_parquet(path)
+    out = hatscore("compare", path, "new", "old")[1]
+    (macro,) = (line for line in out.splitlines() if line.startswith("macro"))
+    assert macro.split()[-1] == "10"
+    rows = json.loads(hatscore("compare", path, "new", "old", "--format", "json")[1])["differences"]
+    assert {(row["n_shared"], row["shared_items"]) for row in rows} == {(5, 10)}
+
+
 @pytest.mark.parametrize("suffix", ["json", "parquet"])
 def test_saved_scores_are_compared_over_shared_items(nested, hatscore, tmp_path, suffix):
     for model in ("new", "old"):

@@ -298,7 +298,8 @@ def _line(row: Difference, confidence: float, notes: dict[str, int]) -> _Line:
         ends = f"[{interval.low:.3f}, {interval.high:.3f}]" * (interval.status != "missing")
         # without a sign of its own a number starts where those with a sign have their first digit
         scores.append((value.rjust(6), ends, mark))
-    return _Line(printable(row.language), tuple(scores), _p(row.p), str(row.n_shared))
+    items = row.n_shared if row.items is None else row.items.both
+    return _Line(printable(row.language), tuple(scores), _p(row.p), str(items))
 
 
 def _side_by_side(block: Sequence[_Line]) -> list[list[str]]:
