@@ -164,3 +164,19 @@ def test_a_run_says_how_it_was_made(run, capsys):
     assert data.endswith(".")
     (macro,) = (m for m in measurements(read(run)) if m.language == "macro")
     assert f"**HAT {with_interval(macro.scores['hat'])}**" in printed["md"]
+
+
+def test_a_plugin_is_called_so(outcomes):
+    single = Outcomes.from_frame(
+        outcomes.frame.with_columns(n=pl.lit(1), k=(pl.col("k") > 4).cast(pl.Int64))
+    )
+    text = card_markdown(measurements(single), single)
+    (macro,) = (m for m in measurements(single) if m.language == "macro")
+    assert f"**plug-in HAT {with_interval(macro.scores['hat_plugin'])}**" in text
+    assert "| target language | plug-in HAT [95 % interval] |" in text
+    assert "**HAT" not in text
+    (entry,) = yaml.safe_load(card_yaml(measurements(single), single))["model-index"]
+    names = [metric["name"] for metric in entry["results"][0]["metrics"]]
+    assert all(name.startswith("plug-in HAT, ") for name in names)
+    text = card_markdown(measurements(outcomes), outcomes)
+    assert "plug-in" not in text

@@ -31,6 +31,7 @@ PAPER = (
 )
 UNKNOWN = "not recorded"
 _ESCAPED = "\\`*_{}[]<>#|~$"
+_NAMES = {"hat": "HAT", "hat_plugin": "plug-in HAT"}
 _ESTIMATORS = {
     "hat": "corrected slope `sum(s t) / sum(k (k - 1) / (n (n - 1)))` of success rates in the "
     "target on those in the source",
@@ -82,6 +83,12 @@ class _Part:
     def macro(self) -> Measurement:
         (row,) = (m for m in self.rows if m.language == MACRO)
         return row
+
+    @property
+    def kind(self) -> str:
+        """Which score is the average, or of the languages where there is none."""
+        ranked = [self.macro, *self.targets]
+        return next((k for k, e in map(headline, ranked) if not math.isnan(e.value)), "hat")
 
     @property
     def targets(self) -> list[Measurement]:
@@ -181,19 +188,22 @@ def _parts(
 
 
 def _benchmark_lines(part: _Part) -> list[str]:
-    name, overall = headline(part.macro)
+    overall = headline(part.macro)[1]
+    name = part.kind
     level = f"{100 * overall.confidence:g} %"
     lines = [
         f"### {_text(part.benchmark)}",
         "",
-        _summary(part, overall, level),
+        _summary(part, level),
         "",
-        f"| target language | HAT [{level} interval] | target accuracy | items |",
+        f"| target language | {_NAMES[name]} [{level} interval] | target accuracy | items |",
         "|---|---|---|---:|",
     ]
     for m in part.rows:
         accuracy = m.scores["target_accuracy"]
-        cells = (label(m.language), with_interval(headline(m)[1]), with_interval(accuracy))
+        kind, score = headline(m)
+        apart = f"{_NAMES[kind]} " * (kind != name and not math.isnan(score.value))
+        cells = (label(m.language), apart + with_interval(score), with_interval(accuracy))
         lines.append(f"| {' | '.join(map(_cell, cells))} | {accuracy.n_items} |")
     lines += ["", *(f"- {line}" for line in _method(part, name, overall))]
     reasons = dict.fromkeys(e.reason for _, e in map(headline, part.rows) if e.reason)
@@ -203,14 +213,17 @@ def _benchmark_lines(part: _Part) -> list[str]:
     return lines
 
 
-def _summary(part: _Part, overall: Estimate, level: str) -> str:
+def _summary(part: _Part, level: str) -> str:
+    name, overall = part.kind, headline(part.macro)[1]
     source = with_interval(part.macro.scores["source_accuracy"])
-    known = [m for m in part.targets if not math.isnan(headline(m)[1].value)]
+    known = [
+        m for m in part.targets if headline(m)[0] == name and not math.isnan(headline(m)[1].value)
+    ]
     if math.isnan(overall.value) and not known:
         return "No language has a score; the reasons stand below."
     text = (
         f"Macro average over {len(part.targets)} target languages: "
-        f"**HAT {with_interval(overall)}** ({level} interval); "
+        f"**{_NAMES[name]} {with_interval(overall)}** ({level} interval); "
         f"accuracy in the source language {part.source}: {source}."
     )
     if len(known) > 1:
@@ -234,7 +247,8 @@ def _method(part: _Part, name: str, overall: Estimate) -> list[str]:
             f"language, {overall.interval.capitalize()} for the average, clustered by item; "
             f"{items} items."
         ),
-        f"Benchmark version: {_text(f.version) or UNKNOWN}. Data: {_text(f.data) or UNKNOWN + '.'}",
+        f"Benchmark version: {_text(f.version) or UNKNOWN}. "
+        f"Data: {(_text(f.data) or UNKNOWN).removesuffix('.')}.",
         (
             f"Plan: {_text(f.plan) or UNKNOWN}. Prompts: {_text(f.prompts) or UNKNOWN}. "
             f"Sampling parameters: {_text(f.sampling) or UNKNOWN}."
@@ -267,7 +281,6 @@ def _metrics(m: Measurement) -> list[dict[str, Any]]:
     name, estimate = headline(m)
     if math.isnan(estimate.value):
         return []
-    kind = "HAT" if name == "hat" else "HAT (plug-in)"
     where = "macro average" if m.language == MACRO else label(m.language)
     level = f"{100 * estimate.confidence:g} % interval"
     bounds = f"[{_end(estimate.low)}, {_end(estimate.high)}]"
@@ -275,7 +288,7 @@ def _metrics(m: Measurement) -> list[dict[str, Any]]:
         {
             "type": name,
             "value": round(estimate.value, 4),
-            "name": f"{kind}, {where}, {level} {bounds}",
+            "name": f"{_NAMES[name]}, {where}, {level} {bounds}",
             "args": {
                 "interval": bounds,
                 "confidence": estimate.confidence,
