@@ -214,6 +214,74 @@ def test_the_overview_names_leaders_and_languages(simulate_outcomes):
     assert "No model is shown to be better than any other." in overview(same, rank_rows(same))
 
 
+def test_plugins_are_not_ranked_with_corrected_scores(simulate_outcomes, page_of):
+    ten = simulate_outcomes(("ten",), items=60).frame
+    one = simulate_outcomes(("one",), items=60, replies=1).frame
+    both = Outcomes.from_frame(pl.concat([ten, one]))
+    found = measurements(both)
+    macro = {m.model: m for m in found if m.language == "macro"}
+    text = overview(found, rank_rows(found))
+    assert text.startswith(f"ten has a mean HAT of {with_interval(macro['ten'].scores['hat'])}.")
+    assert "one has plug-in scores alone" in text
+    assert "highest" not in text
+    alone = [m for m in found if m.model == "one"]
+    said = summary(alone)
+    assert said["plugin"]
+    assert said["text"].startswith("Plug-in HAT is highest in German")
+    page = page_of(both)
+    cells = {"main": [], "td": []}
+    for x in page.all("td"):
+        kind = x["attrs"].get("class", "").split()[:1] == ["main"]
+        cells["main" if kind else "td"].append(words(x))
+    marked = [x for x in cells["main"] if "\N{DAGGER}" in x]
+    assert len(marked) == len(alone)
+    assert len(cells["main"]) == len(found)
+    assert "\N{DAGGER}: plug-in, not corrected for noise" in body(page)
+    # of a kind all alone nothing needs a mark, and the column says what it is
+    page = page_of(Outcomes.from_frame(one))
+    assert "\N{DAGGER}" not in body(page)
+    heads = [words(x) for x in page.all("th")]
+    assert sum(x.startswith("plug-in HAT [95") for x in heads) == 2
+    assert "plug-in HAT" not in heads
+
+
+@pytest.mark.parametrize("right", [0, 10])
+def test_ties_and_zeros_have_their_own_sentences(table, right):
+    rows = [(language, 10, 10, {}) for language in ("en",) for _ in range(6)]
+    rows += [(language, 10, right, {}) for language in ("de", "fr") for _ in range(6)]
+    frames = [table(*rows, model=model).frame for model in ("m", "n")]
+    found = measurements(Outcomes.from_frame(pl.concat(frames)))
+    text = summary([m for m in found if m.model == "m"])["text"]
+    value = "1.000" if right else "0.000"
+    assert f"HAT is {value} in each of 2 languages; the widest interval is of " in text
+    assert ("Nothing is shown to survive" in text) == (not right)
+    text = overview(found, rank_rows(found))
+    assert f"All models have a mean HAT of {value}, m [" in text
+    assert f"the mean HAT of every language is {value}" in text
+    assert "highest" not in text
+    assert "lowest" not in text
+
+
+NAMES = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=12)
+
+
+@given(st.lists(NAMES, max_size=4), st.lists(NAMES | st.sampled_from(["`", "[", "]", "-1", "--x"])))
+@settings(derandomize=True, deadline=None, max_examples=100)
+def test_setting_a_sentence_changes_signs_alone(names, parts):
+    text = " ".join([*parts, *names])
+    shown = Page(f"<p>{typesetter(names)(text)}</p>").all("p")[0]["text"]
+    plain = str.maketrans({"\N{MINUS SIGN}": "-", "\xa0": " ", "`": None})
+    assert shown.translate(plain) == text.translate(plain)
+
+
+def test_names_intervals_and_code_hold_together():
+    set_ = typesetter(["openai-api/a", "openai-api/a-b", "mgsm"])
+    assert str(set_("openai-api/a-b: -0.5 [-1.2, 0.3] of gpt-4, see --models, `x_y`")) == (
+        '<span class="name">openai-api/a-b</span>: \u22120.5 [\u22121.2,\xa00.3] of gpt-4, see '
+        '<span class="name">--models</span>, <code>x_y</code>'
+    )
+
+
 def test_disagreement_names_the_model_that_moves_most(simulate_outcomes):
     # transfers most and knows least: first by HAT, last by accuracy
     frames = [

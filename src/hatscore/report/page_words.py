@@ -86,9 +86,10 @@ def overview(found: Sequence[Measurement], ranks: Sequence[Mapping[str, Any]]) -
     apart = [row["model"] for row in ranks if row["rank"] is None and row["hat"] is not None]
     if apart:
         # a mean of corrected and plug-in scores would say nothing of either
+        have, are = ("has", "is") if len(apart) == 1 else ("have", "are")
         sentences.append(
-            f"Not ranked with {'it' if len(ranked) == 1 else 'them'}, since plug-in scores are "
-            f"lower by the noise of few replies: {enumerate_names(apart, 'model')}."
+            f"{enumerate_names(apart, 'model')} {have} plug-in scores alone, lower by the noise of "
+            f"few replies, and {are} not ranked with {'it' if len(ranked) == 1 else 'them'}."
         )
     if len(ranked) > 1:
         models = f"these {len(ranked)}" if apart else "all"
