@@ -482,8 +482,9 @@ def test_a_folder_of_runs_is_its_runs(study, write, sums, server, tmp_path):
     scored = study(folder, "--format", "csv", command="score")
     assert scored.raw == study(*runs, "--format", "csv", command="score").raw
     (folder / "report").mkdir()
+    (folder / "sampling.log").write_text("x", encoding="utf-8")
     assert study(folder, command="score").code == 0
     (folder / "old.csv").write_text("x", encoding="utf-8")
     beside = study(folder, command="score")
     assert beside.code == 2
-    assert "2 runs, and beside them old.csv" in beside.err
+    assert "beside the runs in it lies old.csv, which may be results too" in beside.err

@@ -49,6 +49,7 @@ __all__ = [
 
 ENTRY_POINT_GROUP = "hatscore.readers"
 _BESIDE_RUNS = frozenset({"report"})  # where `hatscore run` writes the page of several runs
+_RESULTS = frozenset({".csv", ".tsv", ".json", ".jsonl", ".parquet", ".eval", ".gz", ".zst"})
 _SHOWN = 3
 
 
@@ -201,12 +202,12 @@ def with_runs_within(paths: Iterable[str | Path]) -> list[str | Path]:
     """Return the paths with every folder of runs replaced by the runs in it, sorted.
 
     A folder of runs, as `hatscore run` and studies make it, is a directory that is no run and has
-    runs directly in it. A report may lie beside them.
+    runs directly in it. A report may lie beside them, and files that hold no results.
 
     Raises
     ------
     InputError
-        Something else lies beside the runs, which would pass unseen; names it.
+        What may be results lies beside the runs and would pass unseen; names it.
     """
     found: list[str | Path] = []
     for path in paths:
@@ -224,14 +225,18 @@ def _runs_within(folder: Path) -> list[Path]:
     except OSError:
         return []  # whoever reads it says what is wrong
     runs = [p for p in inside if hatscore_run.sniff(p)]
-    others = [p.name for p in inside if p not in runs and p.name not in _BESIDE_RUNS]
+    others = [p.name for p in inside if p not in runs and _may_be_results(p)]
     if runs and others:
         shown = ", ".join(others[:_SHOWN]) + " ..." * (len(others) > _SHOWN)
         raise InputError(
-            f"{folder}: {len(runs)} runs, and beside them {shown}; name what is to be read: "
-            f"{folder / runs[0].name} ..."
+            f"{folder}: beside the runs in it lies {shown}, which may be results too; name "
+            f"what is to be read: {folder / runs[0].name} ..."
         )
     return runs
+
+
+def _may_be_results(path: Path) -> bool:
+    return path.name not in _BESIDE_RUNS if path.is_dir() else path.suffix.lower() in _RESULTS
 
 
 def detect(path: str | Path) -> Reader:
