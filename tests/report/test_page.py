@@ -420,6 +420,12 @@ def test_text_from_outside_is_never_markup(simulated, page_of, tmp_path):
     assert unpacked(embedded(page)["scores"])[0]["model"] == name
 
 
+def test_what_must_be_known_first_stands_above_the_summary(simulated, page_of):
+    text = body(page_of(simulated(), remarks=("Drawn, <b>not</b> measured.",)))
+    assert text.index("Drawn, <b>not</b> measured.") < text.index("HAT is highest in")
+    assert "raise an alarm; here there is none." in text
+
+
 def test_alarms_notes_and_context_are_shown(simulated, page_of):
     outcomes = simulated(truncated=4)
     context = {"Plan": {"prompt language": "native", "mode": "chat"}}

@@ -105,7 +105,7 @@ def write_report(
         The items behind the scores (`hatscore.readers.items.Items`), to be opened from a score;
         few stand in the page, many in a folder ``items`` beside it.
     remarks
-        What has to be known before anything else is read; it stands above the alarms.
+        What has to be known before anything else is read; it stands above the summary.
 
     Returns
     -------
@@ -197,8 +197,8 @@ def write_report(
         short_percent=SHORT_PERCENT,
         unparsed_percent=UNPARSED_PERCENT,
         curved_p=CURVED_P,
-        alarms=[*remarks, *notices],
-        alarmed=bool(notices),
+        remarks=remarks,
+        alarms=notices,
         notes=[*outcomes.notes, *profile_notes(found), *lacking],
         confidence=level,
         methods=page_words.methods(found),
