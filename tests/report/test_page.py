@@ -355,7 +355,7 @@ def test_long_tables_of_studies_are_cut_and_their_data_are_not(simulated, page_o
         {
             "n": [1000 + i for i in range(n)],
             "reason": ["too few", *[""] * (n - 1)],
-            "value": [0.123456 + i for i in range(n - 2)] + [math.inf, math.nan],
+            "value": [-0.123456 + i for i in range(n - 2)] + [math.inf, math.nan],
             "nothing": [""] * n,
             "model": [f"a_{i}" for i in range(n - 1)] + [None],
         }
@@ -367,7 +367,7 @@ def test_long_tables_of_studies_are_cut_and_their_data_are_not(simulated, page_o
     rows = [x for x in after if x["tag"] == "tr"]
     assert len(rows) == 1 + STUDY_ROWS
     assert [words(x) for x in after if x["tag"] in ("th", "td")][:8] == [
-        "model", "n", "value", "reason", "a_0", "1,000", "0.123", "too few",
+        "model", "n", "value", "reason", "a_0", "1,000", "−0.123", "too few",
     ]  # fmt: skip
     assert f"The first {STUDY_ROWS} of {n} rows" in body(page)
     assert "long tables are cut short" in body(page)
@@ -375,7 +375,7 @@ def test_long_tables_of_studies_are_cut_and_their_data_are_not(simulated, page_o
     assert [c["kind"] for c in held["columns"]] == ["text", "count", "number", "words"]
     records = unpacked(held["rows"])
     assert len(records) == n
-    assert records[0] == {"model": "a_0", "n": 1000, "value": 0.12346, "reason": "too few"}
+    assert records[0] == {"model": "a_0", "n": 1000, "value": -0.12346, "reason": "too few"}
     assert records[-2]["value"] == 1e9
     assert records[-1] == {"model": None, "n": 1000 + n - 1, "value": None, "reason": ""}
 

@@ -14,6 +14,7 @@ import polars as pl
 
 from hatscore.report.charts_study import study_chart
 from hatscore.report.page_tables import ENDLESS, Cell, Column, Line, Table, described
+from hatscore.report.page_type import signed
 from hatscore.report.rows import packed, rounded
 from hatscore.report.text import MISSING, number, printable
 
@@ -127,4 +128,4 @@ def _cell(value: Any, column: Column, *, head: bool) -> Cell:
     if kind == "count":
         return Cell(f"{value:,}", kind, value, head=head)
     shown = math.copysign(math.inf, value) if abs(value) >= ENDLESS else value
-    return Cell(number(shown), kind, value, head=head)
+    return Cell(signed(number(shown)), kind, value, head=head)
