@@ -6,6 +6,7 @@ import json
 import math
 import re
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 
 import polars as pl
@@ -135,11 +136,11 @@ def test_a_long_table_of_a_study_is_drawn_on_demand(opened):
     first = [column(page, "#study-time", key)[:3] for key in ("model", "n", "value")]
     assert first == [["m0", "m1", "m2"], ["950", "951", "952"], ["∞", "–", "0.000"]]
     table.locator("th[data-key=value] button").click()
-    assert column(page, "#study-time", "value")[:3] == ["∞", "0.000", "-0.001"]
+    assert column(page, "#study-time", "value")[:3] == ["∞", "0.000", "\N{MINUS SIGN}0.001"]
     assert "The first 60 of 150 rows" in opener.inner_text()
     opener.get_by_role("button", name="Show all 150").click()
     assert rows.count() == 150
-    assert column(page, "#study-time", "value")[-2:] == ["-0.147", "–"]
+    assert column(page, "#study-time", "value")[-2:] == ["\N{MINUS SIGN}0.147", "–"]
     assert column(page, "#study-time", "n")[-2:] == ["1,099", "951"]
 
 
@@ -291,6 +292,133 @@ def test_a_phone_scrolls_no_sideways(opened):
     assert box["x"] + box["width"] <= 390
 
 
+PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
+
+
+def test_a_phone_shows_scores_and_whole_charts(opened):
+    page = opened(**PHONE)
+    cell = page.locator("#score-table td.main").first.bounding_box()
+    assert cell["x"] + cell["width"] <= 390
+    # what is cut off looks like it
+    box = page.locator(".scroll", has=page.locator("#score-table"))
+    assert "more-right" in box.get_attribute("class")
+    box.evaluate("x => { x.scrollLeft = x.scrollWidth; }")
+    page.locator(".more-right", has=page.locator("#score-table")).wait_for(state="detached")
+    widths = page.locator("figure svg.marks").evaluate_all(
+        "all => all.map(x => [x.closest('figure').dataset.chart, x.getBoundingClientRect().width])"
+    )
+    assert len(widths) == page.locator("figure[data-chart]").count()
+    assert [(kind, w) for kind, w in widths if w > 360] == []
+    # numbers on an axis stand apart
+    ranking = page.locator("figure[data-chart=ranking] svg .role-axis-label text")
+    ends = ranking.evaluate_all(
+        """all => all.map(x => x.getBoundingClientRect())
+            .filter((x, i) => /^[\\d.]+$/.test(all[i].textContent) && x.width > 0)
+            .map(x => [Math.round(x.top), x.left, x.right])"""
+    )
+    rows = {top: sorted(e[1:] for e in ends if e[0] == top) for top, *_ in ends}
+    assert rows
+    for row in rows.values():
+        assert all(b[0] - a[1] > 3 for a, b in pairwise(row))
+
+
+def markers(page):
+    """Return fill and outline of the marks of each model, by chart."""
+    found = page.locator("figure[data-chart] svg path[aria-roledescription=point]").evaluate_all(
+        """all => all.map(x => [
+            x.closest("figure").dataset.chart, x.__data__.datum.model,
+            x.getAttribute("fill"), x.getAttribute("d").replace(/[-\\d.e]+/g, "")])"""
+    )
+    looks = {}
+    for chart, model, fill, shape in found:
+        if chart in ("dots", "metrics", "ranking") and fill.startswith("#"):
+            looks.setdefault((chart, model), set()).add((fill, shape))
+    return looks
+
+
+def test_a_model_looks_alike_in_all_charts_and_under_every_filter(opened):
+    page = opened()
+    every = markers(page)
+    by_model = {}
+    for (_, model), found in every.items():
+        by_model.setdefault(model, set()).update(found)
+    assert set(by_model) == {"alpha", "beta", HOSTILE}
+    assert all(len(found) == 1 for found in by_model.values())
+    assert len(set.union(*by_model.values())) == 3
+    choose(page, "model", "beta", HOSTILE)
+    drawn(page)
+    some = markers(page)
+    assert {model for _, model in some} == {"beta", HOSTILE}
+    assert all(by_model[model] == found for (_, model), found in some.items())
+
+
+@pytest.fixture(scope="module")
+def uneven(tmp_path_factory, simulate_outcomes):
+    """Many replies beside one, and a benchmark whose source nobody solves."""
+    ten = simulate_outcomes(("ten",), items=40).frame
+    one = simulate_outcomes(("one",), items=40, replies=1).frame
+    lost = pl.concat([ten, one]).with_columns(benchmark=pl.lit("hard"), k=pl.lit(0.0))
+    where = tmp_path_factory.mktemp("uneven")
+    return write_report(Outcomes.from_frame(pl.concat([ten, one, lost])), where, formats=())
+
+
+def test_plugins_are_sorted_behind_corrected_scores(visit, uneven):
+    page = visit(uneven.as_uri(), within=uneven.as_uri())
+    for table, key in (("#score-table", "hat"), ("#ranking-1", "hat")):
+        head = page.locator(f"{table} th[data-key={key}] button")
+        for _ in range(2):
+            head.click()
+            cells = [x.split()[0] for x in column(page, table, key)]
+            kinds = [2 if x == "–" else int(x.endswith("†")) for x in cells]
+            assert kinds == sorted(kinds)
+            assert {0, 1} <= set(kinds)
+    dots = page.locator("figure[data-chart=dots][data-benchmark=b]")
+    drawn(page)
+    assert "hollow with a dashed interval: plug-in" in dots.locator("svg").text_content()
+    assert dots.locator("svg line[stroke-dasharray='3,2']").count() > 0
+    choose(page, "model", "one")
+    drawn(page)
+    assert "plug-in HAT with intervals" in dots.locator("svg").text_content()
+
+
+def test_without_a_score_it_says_so_and_still_leads_on(visit, uneven):
+    page = visit(uneven.as_uri(), within=uneven.as_uri())
+    drawn(page)
+    ranking = page.locator("figure[data-chart=ranking][data-benchmark=hard]")
+    assert "No model has a score here" in ranking.inner_text()
+    dots = page.locator("figure[data-chart=dots][data-benchmark=hard] svg")
+    assert "no score" in dots.text_content()
+    dots.locator("path[data-language=de]").first.hover(force=True)
+    tip = page.locator("#vg-tooltip-element.visible")
+    tip.wait_for()
+    assert "null" not in tip.inner_text()
+    assert re.search(r"HAT\s*–", tip.inner_text())
+    cell = page.locator("#score-table button.cell[data-benchmark=hard]").first
+    assert cell.inner_text() == "–"
+    cell.click()
+    assert page.locator("#profile-benchmark").input_value() == "hard"
+    heat = page.locator("[data-benchmark=hard] table.heat button.cell").first
+    assert "no score" in heat.get_attribute("aria-label")
+
+
+def test_paper_shows_what_is_folded(opened):
+    page = opened()
+    folded = page.locator("main details:not([open])")
+    before = folded.count()
+    rows = page.locator("#status-table tbody tr")
+    few = rows.count()
+    assert before > 0
+    page.emulate_media(media="print")
+    folded.first.wait_for(state="detached")
+    assert rows.count() > few
+    assert not page.get_by_text("Click a dot to see").first.is_visible()
+    page.emulate_media(media="screen")
+    folded.first.wait_for(state="attached")
+    assert folded.count() == before
+    assert rows.count() == few
+    assert page.get_by_text("Click a dot to see").first.is_visible()
+
+
 def test_it_prints_on_a4_with_its_charts(opened):
     from pypdf import PdfReader
 
@@ -403,7 +531,7 @@ def test_cells_open_their_items_where_there_are_some(opened):
     page = opened()
     page.evaluate(
         """() => {
-            hatscore.hasItems = true;
+            hatscore.hasItems = () => true;
             hatscore.openCell = (...cell) => { document.title = cell.join(' / '); };
             document.querySelector('#reset').click();
         }"""

@@ -140,9 +140,9 @@ def test_a_page_of_one_model_shows_the_way_to_its_items(opened):
     page.locator("html[data-drawn=all]").wait_for(state="attached")
     assert page.locator("table.heat").count() == 0
     for said in (
-        "Every score opens the questions and replies behind it.",
+        "Every score, and every dash in its place, opens the questions and replies behind it.",
         "Click a dot to see the questions and replies behind it.",
-        "Click a score to see the questions and replies behind it.",
+        "Click a score, or the dash that stands for none, to see the questions and replies behind",
     ):
         assert page.locator("main p", has_text=said).is_visible(), said
     value = page.locator("#score-table button.cell[data-language=ar] .value")
@@ -156,6 +156,17 @@ def test_a_page_of_one_model_shows_the_way_to_its_items(opened):
     line.click(force=True)
     page.locator("#drill[open] .items button").first.wait_for()
     assert page.locator("#drill h2").inner_text() == "Arabic (ar)"
+
+
+def test_the_way_replies_ended_opens_them_too(opened):
+    page = opened("#replies")
+    rows = page.locator("#status-table tbody tr")
+    assert rows.count() == 3
+    # the source is shown beside each target
+    assert rows.locator("button.cell").count() == 2
+    rows.locator("button.cell[data-language=sw]").click()
+    page.locator("#drill[open] .items button").first.wait_for()
+    assert page.locator("#drill h2").inner_text() == "Swahili (sw)"
 
 
 def test_a_score_without_texts_says_so(opened):

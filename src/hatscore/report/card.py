@@ -247,8 +247,10 @@ def _method(part: _Part, name: str, overall: Estimate) -> list[str]:
             f"language, {overall.interval.capitalize()} for the average, clustered by item; "
             f"{items} items."
         ),
-        f"Benchmark version: {_text(f.version) or UNKNOWN}. "
-        f"Data: {(_text(f.data) or UNKNOWN).removesuffix('.')}.",
+        (
+            f"Benchmark version: {_text(f.version) or UNKNOWN}. "
+            f"Data: {(_text(f.data) or UNKNOWN).removesuffix('.')}."
+        ),
         (
             f"Plan: {_text(f.plan) or UNKNOWN}. Prompts: {_text(f.prompts) or UNKNOWN}. "
             f"Sampling parameters: {_text(f.sampling) or UNKNOWN}."

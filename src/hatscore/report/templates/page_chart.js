@@ -144,6 +144,12 @@ hatscore.charts = (data, rows, statuses) => {
 
   const panelKey = (panel) => panel.layer.map((layer) => layer.encoding.x.field).find((name) => name !== "from_");
   const widest = (labels) => 6.4 * Math.max(...labels.map((x) => x.length));
+  // names beside a chart leave it room
+  const limit = (node, width) => {
+    if (node === null || typeof node !== "object") return;
+    if (node.y?.axis && node.y.type === "nominal") node.y.axis.labelLimit = Math.max(60, width + 12);
+    Object.values(node).forEach((part) => limit(part, width));
+  };
   // the axis says which estimator is shown
   const retitle = (node, change) => {
     if (node === null || typeof node !== "object") return;
@@ -190,12 +196,13 @@ hatscore.charts = (data, rows, statuses) => {
       if (shown.length < 2) return null;
       if (shown.every((row) => row.hat === null)) return { nothing: "No model has a score here: the notes below the table of scores say why." };
       const models = shown.map((row) => row.model);
-      const names = Math.min(290, widest(models));
+      const names = Math.min(290, 0.42 * room, widest(models));
       const spec = hatscore.tailor(copy("ranking"), { model: models, group: groups(models) }, room - 60 - names, looks);
       titled(spec, shown, room);
       hatscore.retarget(spec, shown, "hat");
       const width = within(130, room - 66 - names, 1100);
       hatscore.thin(spec, width);
+      limit(spec, names);
       const panel = spec.vconcat[0];
       const old = panel.width;
       panel.width = width;
@@ -215,7 +222,7 @@ hatscore.charts = (data, rows, statuses) => {
       const shown = few ? chosen(part, state) : part.filter((row) => row.macro);
       const labels = few ? hatscore.orderedLabels(shown) : order;
       if (!labels.length) return null;
-      const names = Math.min(290, widest(labels));
+      const names = Math.min(290, 0.42 * room, widest(labels));
       const spec = hatscore.tailor(
         copy(few ? "languages" : "models"), { model: order, group: groups(order) }, room - names, looks,
       );
@@ -226,6 +233,7 @@ hatscore.charts = (data, rows, statuses) => {
       const width = across === 4 ? within(84, (room - 26 - names) / 4 - 13, 320)
         : within(60, (room - 26 - names) / 2 - 13, 210);
       hatscore.thin(spec, width);
+      limit(spec, names);
       for (const panel of spec.hconcat) {
         hatscore.retarget(panel, shown, panelKey(panel));
         panel.width = width;
