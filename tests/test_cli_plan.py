@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import signal
 import sqlite3
 import subprocess
@@ -203,6 +204,125 @@ def test_half_a_stage_decides_nothing(known_model, tmp_path, capsys):
     done = PlanState.read(directory).benchmarks["wordmath"]
     assert done.stage == "done"
     assert set(done.levels) == {"de", "ru"}
+
+
+def by_language(directory):
+    found = {}
+    for (_, language), n in replies(directory).items():
+        found[language] = found.get(language, 0) + n
+    return found
+
+
+def test_a_run_of_a_plan_gains_languages(known_model, tmp_path, capsys):
+    """New languages go by the items that are decided; nothing is paid again, no set is torn."""
+    directory = tmp_path / "run"
+    assert run_cli(capsys, *arguments(known_model, directory, languages=["de", "ru"]))[0] == 0
+    before, decided = by_language(directory), PlanState.read(directory).benchmarks["wordmath"]
+    command = arguments(known_model, directory)
+    assert run_cli(capsys, *command, "--max-replies", sum(before.values()) + 50)[0] == 1
+    # half grown: said to be incomplete, and what is there counts as it should
+    outcomes = read(directory)
+    assert any("'first': the run is incomplete" in note for note in outcomes.notes)
+    found = {m.language: m.scores["hat"] for m in measurements(outcomes)}
+    for language in ("de", "ru"):
+        assert found[language].low - 0.03 <= SLOPES[language] <= found[language].high + 0.03
+
+    code, out, _ = run_cli(capsys, *command)
+    assert code == 0
+    assert "incomplete" not in out
+    state = PlanState.read(directory).benchmarks["wordmath"]
+    assert state.stage == "done"
+    assert state.decisions == decided.decisions
+    assert set(state.widened) == set(SLOPES)
+    after = by_language(directory)
+    assert after["en"] == before["en"]
+    for language in ("de", "ru"):
+        assert before[language] <= after[language] <= 1.2 * before[language]
+        # a kind is drawn once: who stands for whom does not change
+        for item, n in decided.replies[language].items():
+            assert state.replies[language][item] >= n
+            assert n or state.weight(item, language) == decided.weight(item, language) == 0
+    for (item, language), n in replies(directory).items():
+        assert n == (10 if language == "en" else state.repeats(item, language))
+    for language in SLOPES:
+        assert sum(state.weight(x, language) for x in state.decisions) == pytest.approx(ITEMS)
+    for m in measurements(read(directory)):
+        if m.language in SLOPES:
+            hat = m.scores["hat"]
+            assert hat.low - 0.03 <= SLOPES[m.language] <= hat.high + 0.03
+    code, _, err = run_cli(capsys, *command, "--repeats", 12)
+    assert code == 2
+    assert "more would come too late" in err
+
+
+def test_a_run_of_a_plan_gains_items(known_model, tmp_path, capsys):
+    directory = tmp_path / "run"
+    command = arguments(known_model, directory, languages=["de", "ru"])
+    half = [60 if x == ITEMS else x for x in command]
+    assert run_cli(capsys, *half)[0] == 0
+    before = replies(directory)
+    decided = PlanState.read(directory).benchmarks["wordmath"]
+    assert run_cli(capsys, *command)[0] == 0
+    state = PlanState.read(directory).benchmarks["wordmath"]
+    assert state.stage == "done"
+    assert len(state.decisions) == ITEMS
+    assert {item: state.decisions[item] for item in decided.decisions} == decided.decisions
+    after = replies(directory)
+    assert all(after[cell] >= n for cell, n in before.items())
+    for language in ("de", "ru"):
+        assert sum(state.weight(x, language) for x in state.decisions) == pytest.approx(ITEMS)
+    for m in measurements(read(directory)):
+        if m.language in SLOPES:
+            hat = m.scores["hat"]
+            assert hat.n_items == ITEMS
+            assert hat.low - 0.03 <= SLOPES[m.language] <= hat.high + 0.03
+    code, _, err = run_cli(capsys, *half)
+    assert code == 2
+    assert "60 of its items" in err
+
+
+def test_a_full_run_gains_languages_repeats_and_items(known_model, tmp_path, capsys):
+    """What it asks in all is what the widest request alone would have asked."""
+    directory = tmp_path / "run"
+    wide = arguments(known_model, directory, "--plan", "paper", languages=["de", "ru"])
+    narrow = [*wide, "--repeats", 4]
+    narrow = [{ITEMS: 40, "de,ru": "de"}.get(x, x) for x in narrow]
+    assert run_cli(capsys, *narrow)[0] == 0
+    before = replies(directory)
+    assert set(before.values()) == {4}
+    # stopped on the way, cells have unequal numbers of replies
+    code, out, err = run_cli(capsys, *wide, "--repeats", 6, "--max-replies", 900)
+    assert code == 1
+    said = " ".join(out.split())
+    assert "the run is incomplete" in said
+    assert "Traceback" not in err
+    assert set(replies(directory).values()) >= {4, 6}
+    for m in measurements(read(directory)):
+        for score in m.scores.values():
+            assert math.isnan(score.value) or -1 <= score.value <= 2
+    code, out, _ = run_cli(capsys, *wide, "--repeats", 6)
+    assert code == 0
+    assert "incomplete" not in out
+    after = replies(directory)
+    assert len(after) == 3 * ITEMS
+    assert set(after.values()) == {6}
+    assert before.keys() <= after.keys()
+
+
+def test_a_wrong_name_does_not_occupy_the_directory(known_model, tmp_path, capsys):
+    directory = tmp_path / "run"
+    right = arguments(known_model, directory, "--plan", "paper", "--repeats", 2, languages=["de"])
+    wrong = ["openai-api/zzz" if x == "openai-api/test-model" else x for x in right]
+    code, _, err = run_cli(capsys, *wrong)
+    assert code != 0
+    assert "zzz" in err
+    assert (directory / "run.json").exists()
+    assert run_cli(capsys, *right)[0] == 0
+    with Run.open(directory) as run:
+        assert run.config.model == "openai-api/test-model"
+    code, _, err = run_cli(capsys, *wrong)
+    assert code == 2
+    assert "model: stored 'openai-api/test-model', asked 'openai-api/zzz'" in err
 
 
 def test_efficient_is_the_default_where_it_can_be(known_model, tmp_path, capsys):

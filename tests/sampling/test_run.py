@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from hatscore.benchmarks.base import Item, Prompt
 from hatscore.errors import InputError, RunError
-from hatscore.sampling import BenchmarkPlan, Run, RunConfig, SamplingParams
+from hatscore.grading.answer import Gold
+from hatscore.sampling import BenchmarkPlan, Run, RunConfig, SamplingParams, Task
+from hatscore.sampling.client import Completion
 from hatscore.sampling.config import differences
 
 if TYPE_CHECKING:
@@ -32,6 +35,14 @@ CONFIG = RunConfig(
     (PLAN,),
     "http://localhost:8000/v1",
 )
+
+
+def hold_a_reply(run: Run) -> None:
+    """Without one a run may be begun anew as another."""
+    item = Item("1", "en", "en", "?", Gold("number", "1", "en", "en"))
+    task = Task("capitals", item, Prompt("chat", "?"), 5)
+    run.store.put_items([task])
+    run.store.put(task.cell, 0, Completion("1"), seed=None)
 
 
 def test_config_survives_json() -> None:
@@ -90,7 +101,8 @@ def test_create_then_resume(tmp_path: Path) -> None:
 def test_another_run_is_refused_with_its_difference(
     tmp_path: Path, change: dict[str, Any], line: str
 ) -> None:
-    Run.create_or_resume(tmp_path, CONFIG).close()
+    with Run.create_or_resume(tmp_path, CONFIG) as run:
+        hold_a_reply(run)
     asked = replace(CONFIG, **change)
     assert differences(CONFIG, asked) == [line]
     with pytest.raises(RunError, match="holds another run") as caught:

@@ -8,10 +8,14 @@ from typing import TYPE_CHECKING, Self
 
 from hatscore.errors import InputError, RunError
 from hatscore.sampling.config import RunConfig, differences
+from hatscore.sampling.growth import grow
 from hatscore.sampling.lock import Lock
+from hatscore.sampling.observed import OBSERVED_NAME
+from hatscore.sampling.servers import SERVERS_NAME
 from hatscore.sampling.store import Store
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from types import TracebackType
 
 __all__ = ["CONFIG_NAME", "LOCK_NAME", "STORE_NAME", "Run"]
@@ -20,6 +24,16 @@ CONFIG_NAME = "run.json"
 STORE_NAME = "responses.sqlite"
 LOCK_NAME = "run.lock"
 _PART_NAME = "run.json.part"
+# What a start leaves that brought no reply; anything else may have cost something.
+_OF_A_FAILED_START = (
+    STORE_NAME,
+    f"{STORE_NAME}-wal",
+    f"{STORE_NAME}-shm",
+    SERVERS_NAME,
+    f"{SERVERS_NAME}.part",
+    OBSERVED_NAME,
+    f"{OBSERVED_NAME}.part",
+)
 
 
 class Run:
@@ -36,6 +50,8 @@ class Run:
         Its replies.
     resumed
         Whether it existed before.
+    grown
+        What it has more of than before, as :func:`hatscore.sampling.config.differences` says it.
     """
 
     def __init__(
@@ -46,11 +62,13 @@ class Run:
         *,
         lock: Lock | None = None,
         resumed: bool = True,
+        grown: Sequence[str] = (),
     ) -> None:
         self.directory = directory
         self.config = config
         self.store = store
         self.resumed = resumed
+        self.grown = tuple(grown)
         self._lock = lock
 
     @classmethod
@@ -62,7 +80,9 @@ class Run:
         directory
             Created with its parents when missing.
         config
-            What is asked for; what the directory holds must be the same run.
+            What is asked for; what the directory holds must be the same run, or one that can
+            grow to it: it may gain languages, items and repeats. A run without a reply is
+            begun anew.
 
         Raises
         ------
@@ -100,19 +120,27 @@ class Run:
     @classmethod
     def _locked(cls, directory: Path, config: RunConfig, lock: Lock) -> Run:
         path = directory / CONFIG_NAME
-        resumed = path.exists()
-        if resumed:
-            stored = _read(path)
-            different = differences(stored, config)
-            if different:
-                raise RunError(
-                    f"{directory}: holds another run; choose another directory, or ask for the "
-                    "same:\n  " + "\n  ".join(different)
-                )
-            config = stored
-        else:
+        if not path.exists():
             _write(path, config)
-        return cls(directory, config, Store(directory / STORE_NAME), lock=lock, resumed=resumed)
+            return cls(directory, config, Store(directory / STORE_NAME), lock=lock, resumed=False)
+        stored = _read(path)
+        different = differences(stored, config)
+        store = Store(directory / STORE_NAME)
+        try:
+            if not different:
+                return cls(directory, stored, store, lock=lock)
+            if _is_empty(directory, store):
+                store.close()
+                _clear(directory)
+                _write(path, config)
+                store = Store(directory / STORE_NAME)
+                return cls(directory, config, store, lock=lock, resumed=False)
+            grown = _grown(directory, stored, config, store)
+            _write(path, grown)
+        except BaseException:
+            store.close()
+            raise
+        return cls(directory, grown, store, lock=lock, grown=different)
 
     @classmethod
     def open(cls, directory: str | Path) -> Run:
@@ -150,6 +178,35 @@ class Run:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+
+def _grown(directory: Path, stored: RunConfig, asked: RunConfig, store: Store) -> RunConfig:
+    """Return what a run is when it has grown; RunError where it cannot."""
+    grown = grow(directory, stored, asked, store.counts())
+    if not isinstance(grown, str):
+        return grown
+    why = f"\nA run may gain languages, items and repeats. This cannot: {grown}." if grown else ""
+    raise RunError(
+        f"{directory}: holds another run; choose another directory, or ask for the same:\n  "
+        + "\n  ".join(differences(stored, asked))
+        + why
+    )
+
+
+def _is_empty(directory: Path, store: Store) -> bool:
+    """Whether all starts so far have brought no reply, and nothing else lies there."""
+    expected = {CONFIG_NAME, _PART_NAME, LOCK_NAME, *_OF_A_FAILED_START}
+    names = {entry.name for entry in directory.iterdir() if not entry.name.startswith(".")}
+    return names <= expected and store.usage().replies == 0
+
+
+def _clear(directory: Path) -> None:
+    for name in _OF_A_FAILED_START:
+        path = directory / name
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise RunError(f"{path}: cannot be removed: {error.strerror}") from error
 
 
 def _read(path: Path) -> RunConfig:
