@@ -132,7 +132,7 @@ def test_a_long_table_of_a_study_is_drawn_on_demand(opened):
     opener = page.locator("details.more").filter(has=table)
     opener.locator("summary").click()
     rows = table.locator("tbody tr")
-    assert rows.count() == STUDY_ROWS
+    assert rows.count() == 60 > STUDY_ROWS
     first = [column(page, "#study-time", key)[:3] for key in ("model", "n", "value")]
     assert first == [["m0", "m1", "m2"], ["950", "951", "952"], ["∞", "–", "0.000"]]
     table.locator("th[data-key=value] button").click()
@@ -403,7 +403,7 @@ def test_without_a_score_it_says_so_and_still_leads_on(visit, uneven):
 
 def test_paper_shows_what_is_folded(opened):
     page = opened()
-    folded = page.locator("main details:not([open])")
+    folded = page.locator("main details:not([open], .numbers)")
     before = folded.count()
     rows = page.locator("#status-table tbody tr")
     few = rows.count()

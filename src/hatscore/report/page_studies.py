@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 __all__ = ["STUDY_ROWS", "StudyParts", "study_parts"]
 
-STUDY_ROWS = 60
-"""Rows of a table that stand in the source, and that the script shows until asked for all."""
+STUDY_ROWS = 30
+"""Rows of a table that stand in the source."""
 
 _DIGITS = 5
 _LONG = 28
