@@ -105,6 +105,7 @@ class ModelServer:
         self.finish_reason = finish_reason
         self.returned_name = returned_name or (lambda _: models[0])
         self.always: Fault | None = None
+        self.away = False  # everything is answered by a gateway that finds nobody
         self.faults: deque[Fault] = deque()
         self.requests: list[Request] = []
         self.under_way = self.most_under_way = 0
@@ -151,6 +152,8 @@ class ModelServer:
         await runner.cleanup()
 
     async def _models(self, request: web.Request) -> web.StreamResponse:
+        if self.away:
+            return _error(502, "Bad Gateway")
         if self.loading:
             self.loading -= 1
             return _error(503, "Loading model")
@@ -168,6 +171,8 @@ class ModelServer:
         self.most_under_way = max(self.most_under_way, self.under_way)
         try:
             await asyncio.sleep(self.latency_s)
+            if self.away:
+                return _error(502, "Bad Gateway")
             fault = self.faults.popleft() if self.faults else self.always
             if fault is not None:
                 return await _meet(fault, request)

@@ -15,6 +15,7 @@ from hatscore.errors import InputError, ModelError
 from hatscore.sampling import SamplingParams
 from hatscore.sampling.clients.openai_http import OpenAIClient
 from hatscore.sampling.clients.retry import Retry
+from hatscore.sampling.servers import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -153,22 +154,82 @@ def test_only_one_request_probes_the_number(model_server: Serve) -> None:
     assert server.most_under_way > 5  # and once it is known, they go together
 
 
-def test_refusal_after_success_is_not_about_the_number(model_server: Serve, fault: Any) -> None:
+def test_refusal_after_success_is_of_that_prompt_alone(model_server: Serve, fault: Any) -> None:
     server = model_server()
 
-    async def main() -> None:
+    async def main() -> list[list[Completion]]:
+        client = OpenAIClient("test-model", server.url, retry=QUICK)
+        found = []
+        try:
+            for _ in range(3):
+                found.append(await client.complete(CHAT, n=4, params=SamplingParams(), seed=None))
+                server.order(fault(status=400, json={"error": {"message": "no such thing"}}))
+                found.append(await client.complete(CHAT, n=4, params=SamplingParams(), seed=None))
+        finally:
+            await client.close()
+        return found
+
+    found = asyncio.run(main())
+    assert [request.n for request in server.requests] == [4] * 6
+    for replies in found[1::2]:
+        assert [r.error for r in replies] == [
+            "the server refuses this prompt: HTTP 400: no such thing"
+        ] * 4
+    assert all(r.error is None for replies in found[::2] for r in replies)
+
+
+def test_a_prompt_that_is_too_long_says_nothing_of_the_number(
+    model_server: Serve, fault: Any
+) -> None:
+    server = model_server()
+    words = "This model's maximum context length is 8192 tokens."
+    server.order(*[fault(status=400, json={"error": {"message": words}})] * 3)  # n = 4, 2, 1
+
+    async def main() -> tuple[list[Completion], list[Completion], Limits | None]:
         client = OpenAIClient("test-model", server.url, retry=QUICK)
         try:
-            await client.complete(CHAT, n=4, params=SamplingParams(), seed=None)
-            server.order(fault(status=400, json={"error": {"message": "prompt too long"}}))
-            with pytest.raises(ModelError, match="prompt too long"):
-                await client.complete(CHAT, n=4, params=SamplingParams(), seed=None)
-            assert len(await client.complete(CHAT, n=4, params=SamplingParams(), seed=None)) == 4
+            first = await client.complete(CHAT, n=4, params=SamplingParams(), seed=None)
+            then = await client.complete(CHAT, n=4, params=SamplingParams(), seed=None)
+            return first, then, client.limits
         finally:
             await client.close()
 
-    asyncio.run(main())
-    assert [request.n for request in server.requests] == [4, 4, 4]
+    first, then, limits = asyncio.run(main())
+    assert {r.error for r in first} == {f"the server refuses this prompt: HTTP 400: {words}"}
+    assert [r.error for r in then] == [None] * 4
+    assert limits == Limits(4)
+
+
+@pytest.mark.parametrize("status", [500, 501])
+def test_a_server_that_fails_at_several_replies_is_asked_for_one(
+    model_server: Serve, status: int
+) -> None:
+    server = model_server(right=lambda _: "x", wrong=lambda _: "x")
+    answer = server._answer
+
+    def one_only(asked: Any) -> Any:
+        if asked.n > 1:
+            return type(answer(asked))(status=status, text="n > 1 is not implemented")
+        return answer(asked)
+
+    server._answer = one_only
+
+    async def main() -> tuple[list[int], Limits | None]:
+        client = OpenAIClient("test-model", server.url, retry=QUICK)
+        try:
+            came = [
+                await client.complete(CHAT, n=4, params=SamplingParams(), seed=None)
+                for _ in range(4)
+            ]
+            assert all(r.error is None for replies in came for r in replies)
+            return [len(replies) for replies in came], client.limits
+        finally:
+            await client.close()
+
+    came, limits = asyncio.run(main())
+    assert came == [1] * 4
+    assert limits == Limits(1, 1, "refused")
+    assert sum(request.n > 1 for request in server.requests) <= 2 * QUICK.tries
 
 
 def test_tokens_per_reply_only_when_certain(model_server: Serve) -> None:

@@ -15,7 +15,7 @@ from hatscore.errors import HatscoreError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["EXIT_INCOMPLETE", "main"]
+__all__ = ["EXIT_INCOMPLETE", "EXIT_USAGE", "main"]
 
 COMMANDS = {
     "benchmarks": "What can be asked: versions, languages, licences.",

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
     from hatscore.sampling import Progress
 
-__all__ = ["PROGRESS_MODES", "ProgressMode", "progress_json", "show_progress"]
+__all__ = ["PROGRESS_MODES", "OverStages", "ProgressMode", "progress_json", "show_progress"]
 
 ProgressMode = Literal["auto", "bar", "lines", "json", "none"]
 PROGRESS_MODES: tuple[ProgressMode, ...] = get_args(ProgressMode)
@@ -71,6 +73,75 @@ def _now_and_then(
     return update
 
 
+class OverStages:
+    """Shows the stages of a run as one: what is new, and how replies end, since the command.
+
+    Parameters
+    ----------
+    show
+        Shows the progress.
+
+    Attributes
+    ----------
+    stage
+        Name of the stage that goes on.
+    """
+
+    def __init__(self, show: Callable[[Progress], None]) -> None:
+        self._show = show
+        self._last: Progress | None = None
+        self._new = 0
+        self._elapsed_s = 0.0
+        self._endings: dict[str, dict[Any, int]] = {}
+        self.stage = ""
+
+    def begin(self, stage: str) -> None:
+        """Say that another stage begins."""
+        last, self._last, self.stage = self._last, None, stage
+        if last is not None:
+            self._new += last.new
+            self._elapsed_s += last.elapsed_s
+            whole = _Added(self._endings, last.endings)
+            self._endings = {language: dict(whole[language]) for language in whole}
+
+    def __call__(self, progress: Progress) -> None:
+        """Show how far the run is, from how far its stage is."""
+        self._last = progress
+        self._show(
+            replace(
+                progress,
+                new=self._new + progress.new,
+                elapsed_s=self._elapsed_s + progress.elapsed_s,
+                endings=_Added(self._endings, progress.endings)
+                if self._endings
+                else progress.endings,
+                stage=self.stage,
+            )
+        )
+
+
+class _Added(Mapping[str, Mapping[Any, int]]):
+    """Counts of earlier stages and of this one, added where they are looked at."""
+
+    def __init__(
+        self, before: Mapping[str, Mapping[Any, int]], now: Mapping[str, Mapping[Any, int]]
+    ) -> None:
+        self._before = before
+        self._now = now
+
+    def __getitem__(self, language: str) -> Mapping[Any, int]:
+        parts = [part[language] for part in (self._before, self._now) if language in part]
+        if not parts:
+            raise KeyError(language)
+        return {name: sum(part.get(name, 0) for part in parts) for name in parts[-1]}
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys((*self._before, *self._now)))
+
+    def __len__(self) -> int:
+        return len({*self._before, *self._now})
+
+
 # -- machines --------------------------------------------------------------------------------
 
 
@@ -92,6 +163,8 @@ def progress_json(what: str, progress: Progress, *, event: str = "progress") -> 
         "under_way": progress.under_way,
         "level": progress.level,
         "endings": {language: dict(ends) for language, ends in progress.endings.items()},
+        "stage": progress.stage or None,
+        "trouble": progress.trouble,
     }
 
 
@@ -163,7 +236,8 @@ def _by_language(endings: Mapping[str, Mapping[Any, int]], *, few: int = 1) -> l
 
 def _pace(progress: Progress) -> str:
     left = "?" if progress.eta_s is None else _duration(progress.eta_s)
-    parts = [f"{progress.rate:.1f}/s", f"{left} left"]
+    parts = [progress.stage] if progress.stage else []
+    parts += [f"{progress.rate:.1f}/s", f"{left} left"]
     tokens = progress.input_tokens + progress.output_tokens
     if tokens:
         parts.append(f"{_short(tokens)} tokens")
@@ -171,6 +245,8 @@ def _pace(progress: Progress) -> str:
         parts.append(f"{progress.cost:.2f} USD")
     if progress.errors:
         parts.append(f"{progress.errors} failed")
+    if progress.trouble:
+        parts.append(progress.trouble)
     return ", ".join(parts)
 
 

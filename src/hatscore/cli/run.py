@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from hatscore.cli import EXIT_INCOMPLETE
+from hatscore.cli import EXIT_INCOMPLETE, EXIT_USAGE
 from hatscore.cli.complete import complete_models
 from hatscore.cli.models import registry_option
 from hatscore.cli.options import asked_options, grading_options, split_list
@@ -194,17 +194,30 @@ def command(
             directories.append(output if len(models) == 1 else output / default.name)
     cluster = _cluster(given)
     summaries = sample_all(requests, directories, cluster=cluster, quiet=given["quiet"])
-    complete = all(summary.complete for summary in summaries)
-    complete &= judge_all(requests, directories, cluster=cluster, quiet=given["quiet"])
+    failed = sum(summary is None for summary in summaries)
+    there = [d for d, summary in zip(directories, summaries, strict=True) if summary or _holds(d)]
+    if failed and not there:
+        return EXIT_USAGE
+    complete = all(summary is not None and summary.complete for summary in summaries)
+    if not failed:
+        complete &= judge_all(requests, directories, cluster=cluster, quiet=given["quiet"])
     if complete:
-        show_results(directories, names=names, count=count, known=given["model_files"])
+        show_results(there, names=names, count=count, known=given["model_files"])
         return 0
     try:
-        show_results(directories, names=names, count=count, known=given["model_files"])
+        show_results(there, names=names, count=count, known=given["model_files"])
     except (InputError, InsufficientData) as error:
         # too little came for a score; the run itself is fine and can go on
         click.echo(f"Error: {error}", err=True)
-    return EXIT_INCOMPLETE
+    return EXIT_USAGE if failed else EXIT_INCOMPLETE
+
+
+def _holds(directory: Path) -> bool:
+    """Whether any reply is there."""
+    from hatscore.sampling import Run
+
+    with Run.open(directory) as run:
+        return run.store.usage().replies > 0
 
 
 def show_results(

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from functools import partial
-from itertools import chain
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from hatscore.cli.prepared import maker, prepare, runs_in_workers
-from hatscore.cli.progress import show_progress
-from hatscore.planning import sample_planned, staged, stored_plans
-from hatscore.sampling import Run, run_sampling
+from hatscore.cli.progress import OverStages, show_progress
+from hatscore.errors import ModelError
+from hatscore.planning import sample_planned, staged, stored_plans, together
+from hatscore.sampling import Run, run_sampling, run_stages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from hatscore.cli.prepared import Prepared
     from hatscore.cli.request import Request
-    from hatscore.sampling import Summary, Task
+    from hatscore.planning import Stage
+    from hatscore.sampling import Progress, Summary, Task
     from hatscore.sampling.cluster import Cluster
 
 __all__ = ["judge_all", "sample_all", "sample_into", "sample_prepared", "tell"]
@@ -34,18 +35,41 @@ def sample_all(
     *,
     cluster: Cluster | None = None,
     quiet: bool = False,
-) -> list[Summary]:
+) -> list[Summary | None]:
     """Sample what each directory lacks of its request, on this machine or on a cluster.
+
+    Returns
+    -------
+    list of Summary or None
+        None for a model that failed, which is said on stderr: the others go on without it. On a
+        cluster a failure ends all.
 
     Raises
     ------
-    InputError, ModelError, RunError
-        As of :func:`sample_into` and :func:`hatscore.sampling.cluster.sample_on_ray`.
+    InputError, RunError
+        Before anything is sampled, where any of the requests cannot work.
+    ModelError
+        As of :func:`hatscore.sampling.cluster.sample_on_ray`.
     """
-    if cluster is None:
-        pairs = zip(requests, directories, strict=True)
-        return [sample_into(request, directory, quiet=quiet) for request, directory in pairs]
-    return _sample_on_cluster(requests, directories, cluster, quiet=quiet)
+    if cluster is not None:
+        return list(_sample_on_cluster(requests, directories, cluster, quiet=quiet))
+    summaries: list[Summary | None] = []
+    with ExitStack() as stack:
+        opened = []
+        for request, directory in zip(requests, directories, strict=True):
+            prepared = prepare(request, stored_plans(directory))
+            run = stack.enter_context(Run.create_or_resume(directory, prepared.config))
+            opened.append((run, prepared, directory))
+        for run, prepared, directory in opened:
+            try:
+                summary = _sample_run(run, prepared, directory, quiet=quiet)
+            except ModelError as error:
+                click.echo(f"Error: {error}", err=True)
+                summaries.append(None)
+            else:
+                tell(summary, directory, quiet=quiet)
+                summaries.append(summary)
+    return summaries
 
 
 def _sample_on_cluster(
@@ -69,16 +93,16 @@ def _sample_on_cluster(
                 level *= cluster.workers or MOST_ENGINES  # each has an engine of its own
             # without a bar of its own: the cluster's stands there
             judge = _judge(prepared, directory, quiet=True)
-            tasks, then = staged(run, prepared.tasks, judge=judge)
+            stage, then = staged(run, prepared.tasks, judge=judge)
             jobs.append(
                 Job(
                     run,
-                    tasks,
+                    stage.tasks,
                     make,
                     concurrency=level,
                     mixed_models=request.mixed_models,
                     budget=request.budget,
-                    then=then,
+                    then=_tasks_of(then),
                 )
             )
         label = ", ".join(request.model for request in requests)
@@ -115,6 +139,19 @@ def judge_all(
         if cluster is not None and cluster.shelf_url is not None:
             _publish(directories, cluster.shelf_url, quiet=quiet)
     return complete
+
+
+def _tasks_of(
+    then: Callable[[Summary], Stage | None] | None,
+) -> Callable[[Summary], list[Task] | None] | None:
+    if then is None:
+        return None
+
+    def more(summary: Summary) -> list[Task] | None:
+        stage = then(summary)
+        return None if stage is None else stage.tasks
+
+    return more
 
 
 def _publish(directories: Sequence[Path], url: str, *, quiet: bool) -> None:
@@ -172,28 +209,59 @@ def sample_prepared(prepared: Prepared, directory: Path, *, quiet: bool = False)
     InputError, ModelError, RunError
         As `run_sampling`.
     """
+    with Run.create_or_resume(directory, prepared.config) as run:
+        return _sample_run(run, prepared, directory, quiet=quiet)
+
+
+def _sample_run(run: Run, prepared: Prepared, directory: Path, *, quiet: bool) -> Summary:
     request = prepared.request
-    clients = chain([prepared.client], iter(maker(request), None))  # each start closes its own
     judge = _judge(prepared, directory, quiet=quiet)
     show = partial(show_progress, request.model, quiet=quiet, mode=request.progress)
-    with Run.create_or_resume(directory, prepared.config) as run, ExitStack() as shown:
-        # judges show a bar of their own between the stages
-        whole = None if judge else shown.enter_context(show())
+    sampling: dict[str, Any] = {
+        "concurrency": prepared.concurrency,
+        "budget": request.budget,
+        "mixed_models": request.mixed_models,
+        "on_stop": _say_stopping,
+    }
+    if judge is None:
+        with show() as shown:
+            return _in_one_go(run, prepared, shown, **sampling)
 
-        def start(tasks: Sequence[Task]) -> Summary:
-            with show() if judge else nullcontext(whole) as progress:
-                return run_sampling(
-                    run,
-                    tasks,
-                    next(clients),
-                    concurrency=prepared.concurrency,
-                    progress=progress,
-                    budget=request.budget,
-                    mixed_models=request.mixed_models,
-                    on_stop=_say_stopping,
-                )
+    def start(stage: Stage) -> Summary:
+        # judges show a bar of their own between the stages, and sample by themselves
+        with show() as shown:
+            progress = _over_stages(shown, stage)
+            return run_sampling(run, stage.tasks, prepared.client, progress=progress, **sampling)
 
-        return sample_planned(run, prepared.tasks, start, judge=judge)
+    return sample_planned(run, prepared.tasks, start, judge=judge)
+
+
+def _in_one_go(
+    run: Run,
+    prepared: Prepared,
+    show: Callable[[Progress], None] | None,
+    **sampling: Any,
+) -> Summary:
+    """Sample all stages with one client, so that a model in this process is loaded once."""
+    stage, then = staged(run, prepared.tasks)
+    progress = _over_stages(show, stage)
+
+    def more(summary: Summary) -> list[Task] | None:
+        following = None if then is None else then(summary)
+        if following is not None and progress is not None:
+            progress.begin(following.name)
+        return None if following is None else following.tasks
+
+    tasks, client = stage.tasks, prepared.client
+    return together(run_stages(run, tasks, client, then=more, progress=progress, **sampling))
+
+
+def _over_stages(show: Callable[[Progress], None] | None, stage: Stage) -> OverStages | None:
+    if show is None:
+        return None
+    progress = OverStages(show)
+    progress.begin(stage.name)
+    return progress
 
 
 def tell(summary: Summary, directory: Path, *, quiet: bool) -> None:

@@ -113,6 +113,9 @@ class _Sink:
     def good_repeats(self) -> dict[Cell, range]:
         return {self.cell(name): range(v.attempts) for name, v in self.verdicts.items()}
 
+    def failed_cells(self) -> tuple[Cell, ...]:
+        return ()  # only verdicts are kept
+
     def put_all(
         self,
         cell: Cell,

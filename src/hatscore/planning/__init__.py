@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from hatscore.planning.choice import DEFAULT_PLAN, choose_plan, stored_plans
-from hatscore.planning.stages import HIGHEST, RATIO, rounds, sample_planned, staged
+from hatscore.planning.stages import HIGHEST, RATIO, Stage, rounds, sample_planned, staged, together
 
 __all__ = [
     "DEFAULT_PLAN",
     "HIGHEST",
     "RATIO",
+    "Stage",
     "choose_plan",
     "rounds",
     "sample_planned",
     "staged",
     "stored_plans",
+    "together",
 ]

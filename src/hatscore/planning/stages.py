@@ -34,10 +34,9 @@ if TYPE_CHECKING:
     from hatscore.sampling import BenchmarkPlan, Run, Summary, Task
     from hatscore.stats.allocation import Learned
 
-    Sampler = Callable[[Sequence[Task]], Summary]
     Floats = NDArray[np.float64]
 
-__all__ = ["HIGHEST", "RATIO", "rounds", "sample_planned", "staged"]
+__all__ = ["HIGHEST", "RATIO", "Stage", "rounds", "sample_planned", "staged", "together"]
 
 RATIO = 1.2535
 """Mean expected width of intervals under ``efficient`` over that of the full plan.
@@ -51,13 +50,28 @@ _PAIR = 2
 _WIDEST = 1e9  # an unbounded interval, as JSON can say it
 
 
+class Stage(NamedTuple):
+    """What is to be sampled now.
+
+    Attributes
+    ----------
+    name
+        In words; "" where a run has one stage only.
+    tasks
+        All that is decided so far, what is there already included.
+    """
+
+    name: str
+    tasks: list[Task]
+
+
 def rounds(
     run: Run, tasks: Sequence[Task], *, judge: Callable[[], object] | None = None
-) -> Generator[list[Task], Summary, None]:
+) -> Generator[Stage, Summary, None]:
     """Yield what is to be sampled, stage by stage; send the summary of each back.
 
-    Every list holds all that is decided so far. A stage that was stopped, by a budget say, is
-    the last one; the same call goes on later.
+    Every stage holds all that is decided so far. One that was stopped, by a budget say, is the
+    last; the same call goes on later.
 
     Parameters
     ----------
@@ -79,22 +93,26 @@ def rounds(
     Examples
     --------
     >>> going = rounds(run, tasks)                              # doctest: +SKIP
-    >>> asked = next(going)
-    >>> while asked is not None:
-    ...     summary = run_sampling(run, asked, client)
-    ...     asked = going.send(summary)   # StopIteration at the end
+    >>> stage = next(going)                                     # doctest: +SKIP
+    >>> while True:                                             # doctest: +SKIP
+    ...     summary = run_sampling(run, stage.tasks, client)
+    ...     stage = going.send(summary)  # StopIteration at the end
     """
     plans = [b for b in run.config.benchmarks if b.plan.kind != "paper"]
     if not plans:
-        yield list(tasks)
+        yield Stage("", list(tasks))
         return
     stages = _Stages(run, tasks, judge)
-    summary = yield stages.wanted()
-    for step in (stages.decide, stages.begin, stages.set_levels):
+    summary = yield Stage(stages.first_name(plans), stages.wanted())
+    for name, step in (
+        ("targets of late items", stages.decide),
+        ("first target replies", stages.begin),
+        ("further target replies", stages.set_levels),
+    ):
         if summary.stopped is None and max([step(plan) for plan in plans]):
-            summary = yield stages.wanted()
+            summary = yield Stage(name, stages.wanted())
     while summary.stopped is None and max([stages.raise_levels(plan) for plan in plans]):
-        summary = yield stages.wanted()
+        summary = yield Stage("narrower intervals", stages.wanted())
     if summary.complete:
         for plan in plans:
             stages.conclude(plan)
@@ -102,7 +120,7 @@ def rounds(
 
 def staged(
     run: Run, tasks: Sequence[Task], *, judge: Callable[[], object] | None = None
-) -> tuple[list[Task], Callable[[Summary], list[Task] | None] | None]:
+) -> tuple[Stage, Callable[[Summary], Stage | None] | None]:
     """Return the first stage, and what to call after every stage for the next.
 
     The second is None where the plan has one stage only; called, it returns None at the end.
@@ -111,7 +129,7 @@ def staged(
     going = rounds(run, tasks, judge=judge)
     first = next(going)
 
-    def then(summary: Summary) -> list[Task] | None:
+    def then(summary: Summary) -> Stage | None:
         try:
             return going.send(summary)
         except StopIteration:
@@ -123,7 +141,7 @@ def staged(
 def sample_planned(
     run: Run,
     tasks: Sequence[Task],
-    sample: Sampler,
+    sample: Callable[[Stage], Summary],
     *,
     judge: Callable[[], object] | None = None,
 ) -> Summary:
@@ -134,7 +152,7 @@ def sample_planned(
     run, tasks, judge
         As of :func:`rounds`.
     sample
-        Samples the tasks that it is given and returns when all were asked for.
+        Samples a stage and returns when everything was asked for.
 
     Returns
     -------
@@ -146,11 +164,11 @@ def sample_planned(
     InputError, RunError, ModelError
         As of :func:`rounds` and `sample`; the same call goes on later.
     """
-    asked, then = staged(run, tasks, judge=judge)
-    summaries = [sample(asked)]
+    stage, then = staged(run, tasks, judge=judge)
+    summaries = [sample(stage)]
     while then is not None and (more := then(summaries[-1])) is not None:
         summaries.append(sample(more))
-    return _together(summaries)
+    return together(summaries)
 
 
 class _Table(NamedTuple):
@@ -178,6 +196,12 @@ class _Stages:
         for task in tasks:
             if not _is_source(task):
                 self._targets[task.benchmark][task.item.id].append(task.item.language)
+
+    def first_name(self, plans: Sequence[BenchmarkPlan]) -> str:
+        """Return what the first stage of this start is about, in words."""
+        states = [self._state.benchmarks.get(plan.name) for plan in plans]
+        begun = any(state is not None and state.stage != "source" for state in states)
+        return "what was decided before" if begun else "source"
 
     def wanted(self) -> list[Task]:
         """Return every cell that is decided, and the sources."""
@@ -331,12 +355,14 @@ class _Stages:
         estimates = hat_scores(*table.counts, weights=table.weights)
         highest = HIGHEST * plan.repeats
         raised: list[str] = []
+        before: dict[str, dict[str, int]] = {}
         for j, (language, e) in enumerate(zip(table.languages, estimates, strict=True)):
             width = e.high - e.low
             state.widths[language] = width if math.isfinite(width) else _WIDEST
             level = state.levels[language]
-            if state.widths[language] <= plan.plan.width or level >= highest:
+            if state.widths[language] <= plan.plan.width or _is_full(state, language):
                 continue
+            before[language] = dict(state.replies[language])
             try:
                 learned = learn(*table.counts, weights=table.weights).columns([j])
             except InsufficientData:
@@ -348,10 +374,12 @@ class _Stages:
             raised.append(language)
         if raised:
             self._further(plan, np.array([state.levels[x] for x in table.languages]), raised)
-        else:
+        # at the highest level what has not moved never will
+        going = [x for x in raised if state.levels[x] < highest or state.replies[x] != before[x]]
+        if not going:
             state.stage = "done"
         self._state.write()
-        return bool(raised)
+        return bool(going)
 
     def conclude(self, plan: BenchmarkPlan) -> None:
         """Note what the plan has cost in width."""
@@ -389,7 +417,7 @@ class _Stages:
         return _Table(items, languages, (counted[:, 0], counted[:, 1], k, n), weights)
 
 
-def _together(summaries: Sequence[Summary]) -> Summary:
+def together(summaries: Sequence[Summary]) -> Summary:
     """Return the summary of all stages."""
     last = summaries[-1]
     new = sum(s.new for s in summaries)
@@ -405,10 +433,19 @@ def _together(summaries: Sequence[Summary]) -> Summary:
         # a failure of an early stage was asked for again in the later ones
         errors=last.errors,
         requests=sum(s.requests for s in summaries),
+        warnings=tuple(dict.fromkeys(said for s in summaries for said in s.warnings)),
         wall_s=sum(s.wall_s for s in summaries),
         input_tokens=total("input_tokens"),
         output_tokens=total("output_tokens"),
         reasoning_tokens=total("reasoning_tokens"),
+    )
+
+
+def _is_full(state: BenchmarkState, language: str) -> bool:
+    """Whether every item that the source solved has all its replies in a language."""
+    return all(
+        n >= state.most or state.decisions[item].k == 0
+        for item, n in state.replies[language].items()
     )
 
 

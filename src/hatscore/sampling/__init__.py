@@ -11,7 +11,7 @@ from hatscore.sampling.config import BenchmarkPlan, RunConfig
 from hatscore.sampling.engine import sample
 from hatscore.sampling.plan import SamplingPlan, parse_plan
 from hatscore.sampling.run import Run
-from hatscore.sampling.start import make_client, run_sampling
+from hatscore.sampling.start import make_client, run_sampling, run_stages
 from hatscore.sampling.store import Store, StoredItem, StoredResponse
 from hatscore.sampling.tally import Progress, Summary
 from hatscore.sampling.task import Cell, Task, make_tasks
@@ -39,6 +39,7 @@ __all__ = [
     "make_tasks",
     "parse_plan",
     "run_sampling",
+    "run_stages",
     "sample",
     "warn_after",
     "warn_before",

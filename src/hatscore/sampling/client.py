@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from hatscore.benchmarks.base import Prompt
 
-__all__ = ["Client", "Completion", "SamplingParams"]
+__all__ = ["Client", "Completion", "LetGoError", "SamplingParams", "Waiting"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,5 +71,23 @@ class Client(Protocol):
         ...
 
     async def close(self) -> None:
-        """Release connections."""
+        """Release connections; what was found out about the server stays."""
+        ...
+
+
+class LetGoError(Exception):
+    """From :meth:`Client.complete` after :meth:`Waiting.let_go`: nothing was under way."""
+
+
+@runtime_checkable
+class Waiting(Protocol):
+    """A client whose requests wait between tries, which it can say and end."""
+
+    @property
+    def trouble(self) -> str | None:
+        """Why nothing comes at present, in words; None while answers come."""
+        ...
+
+    def let_go(self) -> None:
+        """End the waiting of requests that are not under way; they raise :class:`LetGoError`."""
         ...

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
     from hatscore.sampling.client import Client
     from hatscore.sampling.run import Run
-    from hatscore.sampling.task import Task
+    from hatscore.sampling.task import Cell, Task
 
 __all__ = ["Cluster", "Job", "sample_on_ray"]
 
@@ -88,6 +88,7 @@ class _State:
     total: int
     already: int
     ledger: Ledger
+    failed: frozenset[Cell]
     over: bool = False
     merged: Merged = field(default_factory=Merged)
     requests: int = 0
@@ -245,6 +246,7 @@ class _Driver:
             models=job.run.store.models(),
             mixed_models=job.mixed_models,
             grant=self.states[piece.job].ledger.grant(piece.name, sum(lacks), lacks[0]),
+            failed=self.states[piece.job].failed & {task.cell for task in piece.tasks},
         )
 
     def take(self, piece: Slice, result: Result) -> bool:
@@ -298,6 +300,7 @@ class _Driver:
             held = job.run.store.good_repeats()
             missing = [] if over else [task for task in state.tasks if not _is_whole(task, held)]
             if missing:
+                missing.sort(key=lambda task: task.cell in state.failed)  # those come last
                 return missing if self.has_room(index) else []
             tasks = None if job.then is None or state.over else job.then(self._summary(index))
             if tasks is None:
@@ -308,6 +311,7 @@ class _Driver:
             job.run.store.put_items(tasks)
             state.total, has = _so_far(tasks, job.run.store.good_repeats())
             state.already = has - state.merged.new
+            state.failed = job.run.store.failed_cells()
             # what failed before is asked for again now
             state.merged = replace(state.merged, errors=0, last_error=None)
             self._report()
@@ -402,7 +406,8 @@ def _take_from_aside(job: Job) -> None:
 def _state(job: Job) -> _State:
     total, already = _so_far(job.tasks, job.run.store.good_repeats())
     ledger = Ledger(job.budget, job.run.store.usage())
-    return _State(job.tasks, total, already, ledger, over=job.then is None)
+    failed = job.run.store.failed_cells()
+    return _State(job.tasks, total, already, ledger, failed, over=job.then is None)
 
 
 def _so_far(tasks: Sequence[Task], held: Any) -> tuple[int, int]:

@@ -60,13 +60,20 @@ class Shard:
         Repeats that need not be asked for, by cell.
     models
         Model names that the run holds.
+    failed
+        Cells that hold an error in the run.
     """
 
     def __init__(
-        self, path: Path, held: Mapping[Cell, Collection[int]], models: Iterable[str] = ()
+        self,
+        path: Path,
+        held: Mapping[Cell, Collection[int]],
+        models: Iterable[str] = (),
+        failed: Collection[Cell] = (),
     ) -> None:
         self.path = path
         self._held = held
+        self._failed = failed
         self._models = frozenset(models)
         self._store = Store(path)
 
@@ -79,6 +86,10 @@ class Shard:
         own = self._store.good_repeats()
         cells = {*self._held, *own}
         return {cell: {*self._held.get(cell, ()), *own.get(cell, ())} for cell in cells}
+
+    def failed_cells(self) -> Collection[Cell]:
+        """Return the cells that held an error when the slice was given out."""
+        return self._failed
 
     def put_all(
         self,

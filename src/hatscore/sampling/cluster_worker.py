@@ -65,6 +65,8 @@ class Order:
         What is asked for.
     held
         Repeats that the run holds, by cell.
+    failed
+        Cells of the slice that have failed before.
     params
         Sampling parameters.
     concurrency
@@ -93,6 +95,7 @@ class Order:
     models: Sequence[str] = ()
     mixed_models: bool = False
     grant: Grant | None = None
+    failed: frozenset[Cell] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +142,7 @@ class Worker:
         """Sample the slice of `order` into a shard of its own and return that."""
         self._stop = self._stop or asyncio.Event()
         with tempfile.TemporaryDirectory(prefix="hatscore-") as directory:
-            shard = Shard(Path(directory) / "shard.sqlite", order.held, order.models)
+            shard = Shard(Path(directory) / "shard.sqlite", order.held, order.models, order.failed)
             summary, failure = None, None
             try:
                 client = await self._client_of(order)

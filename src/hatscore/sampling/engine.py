@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from hatscore.errors import InputError, ModelError
 from hatscore.sampling.budget import Budget, Meter, Usage
+from hatscore.sampling.client import LetGoError, Waiting
 from hatscore.sampling.pace import FIRST, Pace, Paced
 from hatscore.sampling.tally import Progress, Summary, Tally
 
@@ -33,6 +34,7 @@ __all__ = ["STOPPED", "Names", "Progress", "Sink", "Summary", "request_seed", "s
 _MOST_TURNS = 4
 MOST_FAILED = 20  # requests in a row, each after all its tries
 GRACE_S = 20.0
+TICK_S = 1.0
 STOPPED = "stopped from outside"
 
 
@@ -45,6 +47,10 @@ class Sink(Protocol):
 
     def good_repeats(self) -> Mapping[Cell, Collection[int]]:
         """Return which repeats of each cell need not be asked for again."""
+        ...
+
+    def failed_cells(self) -> Collection[Cell]:
+        """Return the cells that hold an error in place of a reply."""
         ...
 
     def put_all(
@@ -118,9 +124,10 @@ async def sample(
     store
         A :class:`Store` open for writing, or another sink.
     tasks
-        Asked for in this order. The prompts of one language often share their examples: servers
-        keep the computed prefix of the last few prompts, so neighbours should share it. A
-        sequence is gone through twice and never copied: it may make its tasks when asked.
+        Asked for in this order, but what has failed in an earlier start comes last. The prompts
+        of one language often share their examples: servers keep the computed prefix of the last
+        few prompts, so neighbours should share it. A sequence is gone through twice and never
+        copied: it may make its tasks when asked.
     client
         The model.
     params
@@ -136,7 +143,7 @@ async def sample(
         What earlier starts of the run have used: it counts against the limits.
     stop
         When it is set, nothing more is asked for, what is under way is waited for, at most 20
-        seconds, and the summary says so.
+        seconds (what waits between two tries ends at once), and the summary says so.
     mixed_models
         Go on when the server answers under another model name than before.
 
@@ -145,16 +152,16 @@ async def sample(
     InputError
         `concurrency` below 1, a task without repeats, or two tasks for one item and language.
     ModelError
-        The model does not answer as it must, the last 20 requests have all failed, or the
-        server answers under another model name than before in this run; such a reply is not
-        stored.
+        The model does not answer as it must, the last 20 requests have all failed (those that
+        had failed in an earlier start do not count), or the server answers under another
+        model name than before in this run; such a reply is not stored.
     RunError
         The store cannot be written.
     """
     tasks = tasks if isinstance(tasks, Sequence) else list(tasks)
     start = _Start(
         store,
-        _Plan(tasks, store.good_repeats()),
+        _Plan(tasks, store.good_repeats(), store.failed_cells()),
         client,
         params=params,
         # A client that never says that it is too much gets what was asked for.
@@ -204,6 +211,8 @@ class _Start:
         self.tally = Tally(plan.total, plan.total - plan.missing, meter)
         self.commits = _Commits(store)
         self.waiting = plan.waiting()
+        self.failed_in_a_row = 0
+        self.reported = 0.0
 
     async def run(self) -> None:
         self.report()
@@ -217,7 +226,7 @@ class _Start:
             paced.on_pushback = self.pace.push_back
         try:
             workers = min(self.pace.most, self.plan.cells)
-            await _together([self.work] * workers, self.commits.run, self.heed)
+            await _together([self.work] * workers, [self.commits.run, self.tick], self.heed)
         finally:
             if paced is not None:
                 paced.on_pushback = None
@@ -247,19 +256,28 @@ class _Start:
         return self.meter.reached
 
     async def work(self) -> None:
-        for task, repeats in self.waiting:
-            left = repeats
-            while left:
-                began = await self.pace.begin()
-                if began is None:
-                    return
-                asked = await self.meter.begin(len(left))
-                if not asked:
-                    self.pace.close()
-                    return
+        task: Task | None = None
+        left: list[int] = []
+        while True:
+            # what to ask is taken with the turn, so that it is asked in order
+            began = await self.pace.begin()
+            if began is None:
+                return
+            if not left:
+                task, left = next(self.waiting, (None, []))
+            if task is None:
+                self.pace.leave()
+                return
+            asked = await self.meter.begin(len(left))
+            if not asked:
+                self.pace.close()
+                return
+            try:
                 completions = await self.ask(task, left, asked)
-                self.pace.end(began, good=completions[0].error is None)
-                left = left[len(completions) :]
+            except LetGoError:
+                return
+            self.pace.end(began, good=completions[0].error is None)
+            left = left[len(completions) :]
 
     async def ask(self, task: Task, repeats: list[int], asked: int) -> list[Completion]:
         """Ask for `asked` of `repeats`, and store what comes."""
@@ -278,13 +296,39 @@ class _Start:
         self.store.put_all(cell, repeats[: len(completions)], completions, seed=seed)
         self.tally.count(cell.language, asked, completions)
         self.report()
-        _check_failures(self.tally)
+        self.check_failures(cell, failed=completions[-1].error is not None)
         await self.commits.done()
         return completions
 
+    def check_failures(self, cell: Cell, *, failed: bool) -> None:
+        """End it where nothing but failures comes, of requests that have not failed before."""
+        if not failed:
+            self.failed_in_a_row = 0
+        elif cell not in self.plan.failed:
+            self.failed_in_a_row += 1
+        if self.failed_in_a_row >= MOST_FAILED:
+            raise ModelError(
+                f"the last {MOST_FAILED} requests have all failed: {self.tally.last_error}; what "
+                "had arrived is stored, start again to go on"
+            )
+
     def report(self) -> None:
+        self.reported = time.monotonic()
         if self.progress is not None:
-            self.progress(self.tally.progress(self.pace.under_way, self.pace.limit))
+            self.progress(self.tally.progress(self.pace.under_way, self.pace.limit, self.trouble()))
+
+    def trouble(self) -> str | None:
+        """Return why nothing comes at present, None where no reason is known."""
+        if self.pace.paused_s:
+            return f"the server has asked for a pause, {self.pace.paused_s:.0f} s are left"
+        return self.client.trouble if isinstance(self.client, Waiting) else None
+
+    async def tick(self) -> None:
+        """Report also where nothing comes."""
+        while True:
+            await asyncio.sleep(TICK_S)
+            if time.monotonic() - self.reported >= TICK_S:
+                self.report()
 
     async def heed(self, jobs: Sequence[asyncio.Task[None]]) -> None:
         """Stop in good order when asked to."""
@@ -292,6 +336,8 @@ class _Start:
             await self.stop.wait()
             self.pace.close()
             self.meter.close()
+            if isinstance(self.client, Waiting):
+                self.client.let_go()
             await asyncio.sleep(GRACE_S)
             for job in jobs:
                 job.cancel()
@@ -299,16 +345,17 @@ class _Start:
 
 async def _together(
     workers: Sequence[_Job],
-    commit: _Job,
+    helpers: Sequence[_Job],
     heed: Callable[[Sequence[asyncio.Task[None]]], Coroutine[None, None, None]],
 ) -> None:
     """Run `workers` to their end; the first error cancels the others and is raised alone."""
     try:
         async with asyncio.TaskGroup() as group:
             jobs = [group.create_task(worker()) for worker in workers]
-            helpers = [group.create_task(commit()), group.create_task(heed(jobs))]
+            helping = [group.create_task(helper()) for helper in helpers]
+            helping.append(group.create_task(heed(jobs)))
             await asyncio.wait(jobs)
-            for helper in helpers:
+            for helper in helping:
                 helper.cancel()
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
@@ -317,7 +364,13 @@ async def _together(
 class _Plan:
     """What is wanted and what is missing of it; holds the keys, not the prompts."""
 
-    def __init__(self, tasks: Sequence[Task], held: Mapping[Cell, Collection[int]]) -> None:
+    def __init__(
+        self,
+        tasks: Sequence[Task],
+        held: Mapping[Cell, Collection[int]],
+        failed: Collection[Cell],
+    ) -> None:
+        self.failed = failed
         self._tasks = tasks
         self._held = held
         self.total = self.missing = self.cells = 0
@@ -345,11 +398,15 @@ class _Plan:
             yield task
 
     def waiting(self) -> Iterator[tuple[Task, list[int]]]:
-        """Yield every task that lacks replies, with the numbers of those."""
-        for task in self._tasks:
-            repeats = self._missing(task)
-            if repeats:
-                yield task, repeats
+        """Yield every task that lacks replies, with the numbers of those.
+
+        What has failed before comes last: it may fail again, and others wait for their first try.
+        """
+        for again in (False, True) if self.failed else (False,):
+            for task in self._tasks:
+                repeats = self._missing(task) if (task.cell in self.failed) == again else []
+                if repeats:
+                    yield task, repeats
 
     def _missing(self, task: Task) -> list[int]:
         held = self._held.get(task.cell)
@@ -427,11 +484,3 @@ class Names:
                 "model into a new run, or allow it with --mixed-models"
             )
         self._known.add(name)
-
-
-def _check_failures(tally: Tally) -> None:
-    if tally.failed_in_a_row >= MOST_FAILED:
-        raise ModelError(
-            f"the last {MOST_FAILED} requests have all failed: {tally.last_error}; what had "
-            "arrived is stored, start again to go on"
-        )

@@ -81,7 +81,7 @@ class Pace:
         self.limit = min(first, most)
         self.under_way = 0
         self._clock = clock
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: deque[asyncio.Future[bool]] = deque()
         self._closed = False
         self._not_before = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -97,19 +97,34 @@ class Pace:
     # -- requests ------------------------------------------------------------------------------
 
     async def begin(self) -> float | None:
-        """Wait for a turn, and return when it came; None if :meth:`close` has ended them."""
-        while not self._closed and not self._is_free():
+        """Wait for a turn, and return when it came; None if :meth:`close` has ended them.
+
+        Turns come in the order in which they were asked for.
+        """
+        if self._closed:
+            return None
+        if self._waiting or not self._is_free():
             turn = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
             try:
-                await turn
+                came = await turn
             except asyncio.CancelledError:
-                self._wake()  # it may have been this one's turn
+                if turn.done() and not turn.cancelled() and turn.result():
+                    self.leave()  # it was this one's turn
                 raise
-        if self._closed:
-            return None
+            return self._clock() if came else None
         self.under_way += 1
         return self._clock()
+
+    def leave(self) -> None:
+        """Give a turn back, with nothing done in it."""
+        self.under_way -= 1
+        self._wake()
+
+    @property
+    def paused_s(self) -> float:
+        """Seconds until the end of a pause that the server has asked for, 0.0 without one."""
+        return max(0.0, self._not_before - self._clock()) if self._not_before else 0.0
 
     def end(self, began: float, *, good: bool) -> None:
         """Say that a request has ended.
@@ -126,8 +141,7 @@ class Pace:
             self._count += 1
             if self._count >= max(_ROUND * self.limit, _SHORTEST_ROUND):
                 self._judge(self._sum / self._count)
-        self.under_way -= 1
-        self._wake()
+        self.leave()
 
     def push_back(self, retry_after: float | None, began: float) -> None:
         """Lower the level because the server asked for less, and pause as long as it asked.
@@ -203,10 +217,9 @@ class Pace:
         self._wake()
 
     def _wake(self) -> None:
-        """Wake as many as may begin; each looks again by itself."""
-        free = len(self._waiting) if self._closed else self.limit - self.under_way
-        while self._waiting and free > 0:
+        """Give their turns to those who waited longest; nobody can come between."""
+        while self._waiting and (self._closed or self._is_free()):
             turn = self._waiting.popleft()
             if not turn.done():
-                turn.set_result(None)
-                free -= 1
+                self.under_way += not self._closed
+                turn.set_result(not self._closed)

@@ -35,6 +35,7 @@ __all__ = [
     "keep_observed",
     "make_client",
     "run_sampling",
+    "run_stages",
     "run_to_end",
 ]
 
@@ -215,23 +216,78 @@ def run_sampling(
     ModelError, RunError
         As of :func:`hatscore.sampling.engine.sample`.
     """
-    stop = asyncio.Event()
+    [summary] = run_stages(
+        run,
+        tasks,
+        client,
+        concurrency=concurrency,
+        progress=progress,
+        budget=budget,
+        mixed_models=mixed_models,
+        on_stop=on_stop,
+    )
+    return summary
 
-    async def main() -> Summary:
+
+def run_stages(
+    run: Run,
+    tasks: Iterable[Task],
+    client: Client,
+    *,
+    then: Callable[[Summary], Iterable[Task] | None] | None = None,
+    concurrency: int = 8,
+    progress: Callable[[Progress], None] | None = None,
+    budget: Budget | None = None,
+    mixed_models: bool = False,
+    on_stop: Callable[[], None] | None = None,
+) -> list[Summary]:
+    """Sample one stage after the other with one client, which keeps its model loaded.
+
+    Parameters
+    ----------
+    run, client, concurrency, progress, budget, mixed_models, on_stop
+        As of :func:`run_sampling`.
+    tasks
+        Of the first stage.
+    then
+        Called with the summary of each stage; returns the tasks of the next, None at the end.
+        None where there is one stage only.
+
+    Returns
+    -------
+    list of Summary
+        One a stage.
+
+    Raises
+    ------
+    KeyboardInterrupt, InputError, ModelError, RunError
+        As of :func:`run_sampling`, and what `then` raises.
+    """
+    stop = asyncio.Event()
+    summaries: list[Summary] = []
+
+    async def main() -> None:
         recall(client, read_servers(run.directory))
+        wanted: Iterable[Task] | None = tasks
         try:
-            return await sample(
-                run.store,
-                tasks,
-                client,
-                params=run.config.params,
-                concurrency=concurrency,
-                progress=progress,
-                budget=budget,
-                used=run.store.usage(),
-                stop=stop,
-                mixed_models=mixed_models,
-            )
+            while wanted is not None:
+                summary = await sample(
+                    run.store,
+                    wanted,
+                    client,
+                    params=run.config.params,
+                    concurrency=concurrency,
+                    progress=progress,
+                    budget=budget,
+                    used=run.store.usage(),
+                    stop=stop,
+                    mixed_models=mixed_models,
+                )
+                notes = client.notes if isinstance(client, Observing) else ()
+                found = warn_after(run.store, run.config.params)
+                said = (*summary.warnings, *notes, *found)
+                summaries.append(replace(summary, warnings=said))
+                wanted = None if then is None or stop.is_set() else then(summaries[-1])
         finally:
             await client.close()
             keep_server(run.directory, known_of(client))
@@ -246,12 +302,10 @@ def run_sampling(
         return True
 
     instead = "await hatscore.sampling.sample(run.store, ...)"
-    summary = run_to_end(main, instead=instead, first_stop=first_stop)
-    if stop.is_set() and not summary.complete:
+    run_to_end(main, instead=instead, first_stop=first_stop)
+    if stop.is_set() and not summaries[-1].complete:
         raise KeyboardInterrupt
-    notes = client.notes if isinstance(client, Observing) else ()
-    found = warn_after(run.store, run.config.params)
-    return replace(summary, warnings=(*summary.warnings, *notes, *found))
+    return summaries
 
 
 def keep_observed(directory: Path, client: Client) -> None:

@@ -327,6 +327,11 @@ class Store:
             found[Cell(sys.intern(benchmark), item, sys.intern(language))] = held
         return found
 
+    def failed_cells(self) -> frozenset[Cell]:
+        """Return the cells that hold an error in place of a reply."""
+        query = "SELECT DISTINCT benchmark, item, language FROM responses WHERE error IS NOT NULL"
+        return frozenset(Cell(*key) for key in self._query(query))
+
     def usage(self) -> Usage:
         """Return what the good replies have used.
 

@@ -62,6 +62,10 @@ class Progress:
         Requests now, and how many there may be now.
     endings
         Replies of this start per language and :data:`Ending`; a live view that goes on counting.
+    trouble
+        Why nothing comes at present, in words; None while answers come.
+    stage
+        Which part of a plan this is, in words; "" where there is one only.
     """
 
     done: int
@@ -77,6 +81,8 @@ class Progress:
     under_way: int = 0
     level: int = 0
     endings: Mapping[str, Mapping[Ending, int]] = field(default_factory=dict)
+    trouble: str | None = None
+    stage: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +207,7 @@ class Tally:
         self.total = total
         self.already = already
         self.meter = meter
-        self.new = self.errors = self.requests = self.failed_in_a_row = 0
+        self.new = self.errors = self.requests = 0
         self.last_error: str | None = None
         self.most_per_request: int | None = None
         self.most_asked = 1
@@ -241,7 +247,6 @@ class Tally:
             self._add("reasoning_tokens", thoughts)
         self.new += good
         self.errors += len(completions) - good
-        self.failed_in_a_row = 0 if good else self.failed_in_a_row + 1
         if asked > 1 and good:
             self.most_per_request = max(self.most_per_request or 0, good)
             self.most_asked = max(self.most_asked, asked)
@@ -250,7 +255,7 @@ class Tally:
         if values.count(None) < len(values):
             self._tokens[name] = self._tokens.get(name, 0) + sum(filter(None, values))
 
-    def progress(self, under_way: int = 0, level: int = 0) -> Progress:
+    def progress(self, under_way: int = 0, level: int = 0, trouble: str | None = None) -> Progress:
         """Return how far this start is."""
         now = time.monotonic()
         busy = now - self.begin
@@ -271,6 +276,7 @@ class Tally:
             under_way,
             level,
             self._shown,
+            trouble,
         )
 
     def summary(self, models: Iterable[str], *, stopped: str | None = None) -> Summary:

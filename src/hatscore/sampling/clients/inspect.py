@@ -31,7 +31,7 @@ from hatscore.sampling.clients.provider_request import (
     without_texts,
 )
 from hatscore.sampling.clients.providers import PROVIDERS
-from hatscore.sampling.clients.retry import Retry, is_temporary
+from hatscore.sampling.clients.retry import Patience, Retry, is_temporary
 from hatscore.sampling.servers import Limits
 
 if TYPE_CHECKING:
@@ -160,6 +160,7 @@ class InspectClient:
         self._accepted_n = 0  # the most that has worked; 0 before the first answer
         self._why_less: Why | None = None  # what has lowered max_n
         self._probing = asyncio.Lock()
+        self._patience = Patience()
 
     @property
     def base_url(self) -> str | None:
@@ -204,6 +205,15 @@ class InspectClient:
             self.max_n, self._why_less = limits.most, limits.why
             if self.max_n == 1:
                 self._say(f"{self.spec} gives one reply per request, as an earlier start has found")
+
+    @property
+    def trouble(self) -> str | None:
+        """Nothing: the provider's own waits are not known."""
+        return None
+
+    def let_go(self) -> None:
+        """End the waiting of requests between tries."""
+        self._patience.let_go()
 
     async def check(self) -> None:
         """Load the provider; the first request tells whether the model answers.
@@ -261,12 +271,17 @@ class InspectClient:
             if attempt >= self.retry.tries or not outcome.again:
                 tried = f" (after {attempt} tries)" if attempt > 1 else ""
                 return [Completion("", error=outcome.problem + tried)] * min(n, self.max_n)
-            await asyncio.sleep(self.retry.wait_s(attempt, outcome.retry_after))
+            await self._patience.wait(self.retry.wait_s(attempt, outcome.retry_after))
             attempt += 1
 
     async def close(self) -> None:
-        """Release connections, and end a server that the provider has started."""
+        """Release connections, and end a server that the provider has started.
+
+        What was found out about the provider stays.
+        """
         api, self._api = self._api, None
+        self._probing = asyncio.Lock()  # the next one may be used in another event loop
+        self._patience.renew()
         if api is not None:
             await api.aclose()
 

@@ -321,6 +321,16 @@ class LocalClient:
             raise ModelError(f"the local model {self.name!r} is not started; call check() first")
         return await self._client.complete(prompt, n=n, params=params, seed=seed)
 
+    @property
+    def trouble(self) -> str | None:
+        """Why requests are held back, None while they are not."""
+        return None if self._client is None else self._client.trouble
+
+    def let_go(self) -> None:
+        """End the waiting of requests between tries."""
+        if self._client is not None:
+            self._client.let_go()
+
     async def close(self) -> None:
         """Release connections and end the model."""
         client, self._client = self._client, None

@@ -7,7 +7,8 @@ A refusal of the number of replies in one request halves that number, and it is 
 for the next start (:mod:`hatscore.sampling.servers`).
 
 This is the only place where requests are tried again. When every request fails, a breaker holds
-all of them back while one at a time looks whether the server has returned.
+all of them back while one at a time looks whether the server has returned. A prompt that only fails
+where others are answered is given up alone: an error of its own replies.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import asyncio
 import os
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -24,6 +25,16 @@ from yarl import URL
 
 from hatscore.errors import ModelError
 from hatscore.sampling.client import Completion
+from hatscore.sampling.clients.http_answer import (
+    Answer,
+    LostError,
+    advice,
+    is_about_a_prompt,
+    is_filtered,
+    is_of_a_request,
+    is_out_of_quota,
+    served_names,
+)
 from hatscore.sampling.clients.protocol import (
     api_root,
     check_extra,
@@ -36,6 +47,7 @@ from hatscore.sampling.clients.protocol import (
 )
 from hatscore.sampling.clients.retry import (
     Breaker,
+    Patience,
     Retry,
     asks_for_less,
     is_temporary,
@@ -59,21 +71,12 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _MOST_NAMES = 15
 _CONNECT_S = 30.0
 _OK = 200
-_UNPROCESSABLE = (400, 422)
+_ABOUT_N = (400, 422, 501)
+_MOST_SUSPECTS = 2  # prompts for which one reply came and several did not
 _NO_LIST = (404, 405, 501)
 _LOADING = 503
 _SERVER_ERRORS = 500
 _JSON = {"Content-Type": "application/json"}
-
-
-class _Answer(NamedTuple):
-    """One HTTP answer; `data` is its JSON, or its text when it is none."""
-
-    status: int
-    data: Any
-    is_json: bool
-    retry_after: float | None
-    latency_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,14 +85,7 @@ class _Passing:
 
     problem: str
     retry_after: float | None
-
-
-class _LostError(Exception):
-    """No answer came: connection, timeout."""
-
-    def __init__(self, problem: str, *, late: bool = False) -> None:
-        super().__init__(problem)
-        self.late = late
+    broken: bool = False  # what a server that is away gives
 
 
 class OpenAIClient:
@@ -149,13 +145,16 @@ class OpenAIClient:
         self.loading_s = loading_s
         self.max_n = max_n
         self.on_pushback: Callable[[float | None, float], None] | None = None
-        self._breaker = Breaker(self.retry, self.root)
+        self._patience = Patience()
+        self._breaker = Breaker(self.retry, self.root, self._patience)
         self._urls = {mode: URL(self.root + path) for mode, path in _PATHS.items()}
         self._key = api_key if api_key is not None else _key_from_environment()
         self._session: aiohttp.ClientSession | None = None
         self._accepted_n = 1  # the most that has worked
         self._recalled_n = 1  # the most that has worked in an earlier start
         self._answered = False
+        self._answered_before = False  # in an earlier start
+        self._suspects = 0
         self._why_less: Why | None = None  # what has lowered max_n
         self._probing = asyncio.Lock()
         self._probe_failed = False  # then nobody waits for anybody
@@ -191,6 +190,16 @@ class OpenAIClient:
         if limits.most is not None and limits.most < self.max_n:
             self.max_n, self._why_less = limits.most, limits.why
         self._recalled_n = min(limits.accepted, self.max_n)
+        self._answered_before = True
+
+    @property
+    def trouble(self) -> str | None:
+        """Why requests are held back, None while they are not."""
+        return self._breaker.trouble
+
+    def let_go(self) -> None:
+        """End the waiting of requests between tries."""
+        self._patience.let_go()
 
     async def check(self) -> None:
         """Wait until the server has loaded, and see that it serves the model.
@@ -205,7 +214,7 @@ class OpenAIClient:
         while True:
             try:
                 answer = await self._http("GET", url)
-            except _LostError as error:
+            except LostError as error:
                 raise ModelError(
                     f"no answer from {url}: {error}; start the server, or name another one"
                 ) from error
@@ -216,7 +225,7 @@ class OpenAIClient:
             return  # a server without a list; the first request will tell
         if answer.status != _OK:
             raise self._refused(answer, url)
-        served = _served_names(answer.data)
+        served = served_names(answer.data)
         if served is None:
             raise ModelError(
                 f"{url}: expected a list of models in JSON; is this an OpenAI-compatible server?"
@@ -256,35 +265,68 @@ class OpenAIClient:
         ModelError
             The server refuses in a way that every further request would meet, or has been away
             for longer than ``retry.give_up_s``.
+        LetGoError
+            After :meth:`let_go`, between two tries.
         InputError
             ``params.extra`` sets a field that is set here.
         """
         check_extra(params.extra)
-        attempt, spent = 1, 0.0
+        attempt, spent, asked = 1, 0.0, n
         while True:
-            if self._breaker.is_open:
+            looks = self._breaker.is_open
+            if looks:
                 await self._breaker.turn()
             began = time.monotonic()
-            if self._takes(n):
-                outcome = await self._attempt(prompt, n, params, seed)
+            if self._takes(asked):
+                outcome = await self._attempt(prompt, asked, params, seed)
             else:
-                outcome = await self._probe(prompt, n, params, seed)
+                outcome = await self._probe(prompt, asked, params, seed)
             if not isinstance(outcome, _Passing):
+                if asked < n:
+                    self._suspect_n()
                 return outcome
             self._still_there()
+            if outcome.broken and 2 * attempt > self.retry.tries and not self._several_came:
+                asked = 1  # several at once may be what it fails at
             wait = self.retry.wait_s(attempt, outcome.retry_after)
             spent += time.monotonic() - began + wait
-            if attempt >= self.retry.tries or spent > self.retry.budget_s:
+            last = attempt >= self.retry.tries or spent > self.retry.budget_s
+            if outcome.broken and (looks or last) and not await self._is_there():
+                self._breaker.open()  # nothing is given up for a server that is away
+                continue
+            if last:
+                self._breaker.answered()  # it is about this prompt: others need not wait for it
                 error = f"{outcome.problem} (after {attempt} tries)"
                 return [Completion("", error=error)] * min(n, self.max_n)
-            await asyncio.sleep(wait)
+            await self._patience.wait(wait)
             attempt += 1
 
+    async def _is_there(self) -> bool:
+        """Whether the server answers at all, if not this prompt."""
+        try:
+            answer = await self._http("GET", URL(f"{self.root}/models"))
+        except LostError:
+            return False
+        return answer.status < _SERVER_ERRORS or answer.status in _NO_LIST
+
+    @property
+    def _several_came(self) -> bool:
+        return max(self._accepted_n, self._recalled_n) > 1
+
+    def _suspect_n(self) -> None:
+        """Note that one reply came where several at once brought no answer."""
+        self._suspects += 1
+        if self._suspects >= _MOST_SUSPECTS and not self._several_came:
+            self._lower_to(1, "refused")
+
     async def close(self) -> None:
-        """Release connections."""
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        """Release connections; what was found out about the server stays."""
+        session, self._session = self._session, None
+        self._probing = asyncio.Lock()  # the next one may be used in another event loop
+        self._patience.renew()
+        self._breaker.answered()
+        if session is not None:
+            await session.close()
 
     # -- one attempt, and the number of replies in it ---------------------------------------
 
@@ -306,6 +348,7 @@ class OpenAIClient:
     ) -> list[Completion] | _Passing:
         """Ask once, and again only with another form of the same request."""
         url = self._urls[prompt.mode]
+        before = self.max_n, self._why_less
         while True:
             n = min(wanted, self.max_n)
             field = self._max_tokens_field
@@ -319,22 +362,33 @@ class OpenAIClient:
                     completions = self._read(answer, n, body)
                     self._breaker.answered()
                     return completions
-            except (_LostError, ValueError) as error:
+            except (LostError, ValueError) as error:
                 self._probe_failed = True
                 self._breaker.failed(str(error))
-                if isinstance(error, _LostError) and error.late:
+                if isinstance(error, LostError) and error.late:
                     self._push_back(None, began)
-                return _Passing(str(error), None)
-            if is_temporary(answer.status) and not _out_of_quota(answer.data):
+                return _Passing(str(error), None, broken=True)
+            if is_temporary(answer.status) and not is_out_of_quota(answer):
                 self._probe_failed = True
                 return self._passing(answer, began)
             self._breaker.answered()
-            if _is_filtered(answer.data):
+            if is_filtered(answer):
                 return [Completion("", "content_filter", latency_s=answer.latency_s)] * n
-            if not self._switch_field(answer, field) and not self._lower_n(answer, n):
+            if self._switch_field(answer, field) or self._lower_n(answer, n):
+                continue
+            if not self._is_about_the_prompt(answer):
                 raise self._refused(answer, url)
+            if n == 1:
+                self.max_n, self._why_less = before  # nor was it the number of replies
+            refusal = f"the server refuses this prompt: {self._words(answer)}"
+            return [Completion("", error=refusal)] * n
 
-    def _passing(self, answer: _Answer, began: float) -> _Passing:
+    def _is_about_the_prompt(self, answer: Answer) -> bool:
+        """Whether others may be answered: some were, or the server says so."""
+        some = self._answered or self._answered_before
+        return is_about_a_prompt(answer) or (some and is_of_a_request(answer))
+
+    def _passing(self, answer: Answer, began: float) -> _Passing:
         problem = self._words(answer)
         if asks_for_less(answer.status):
             self._push_back(answer.retry_after, began)
@@ -342,13 +396,13 @@ class OpenAIClient:
             self._breaker.answered()
         else:
             self._breaker.failed(problem)
-        return _Passing(problem, answer.retry_after)
+        return _Passing(problem, answer.retry_after, broken=answer.status >= _SERVER_ERRORS)
 
     def _push_back(self, retry_after: float | None, began: float) -> None:
         if self.on_pushback is not None:
             self.on_pushback(retry_after, began)
 
-    def _read(self, answer: _Answer, n: int, body: Mapping[str, Any]) -> list[Completion]:
+    def _read(self, answer: Answer, n: int, body: Mapping[str, Any]) -> list[Completion]:
         if not answer.is_json:
             raise ValueError(f"answer is no JSON: {error_message(answer.data)[:80]}")
         completions = read_answer(
@@ -360,9 +414,9 @@ class OpenAIClient:
         self._accepted_n = max(self._accepted_n, len(completions))
         return completions
 
-    def _lower_n(self, answer: _Answer, n: int) -> bool:
+    def _lower_n(self, answer: Answer, n: int) -> bool:
         """Halve the number of replies when it may be what the server refuses."""
-        if n <= 1 or answer.status not in _UNPROCESSABLE:
+        if n <= 1 or answer.status not in _ABOUT_N:
             return False
         if n <= self._accepted_n and not is_about_n(error_message(answer.data)):
             return False  # it took as many before: something else is wrong
@@ -375,7 +429,7 @@ class OpenAIClient:
             self.max_n, self._why_less = most, why
         self._recalled_n = min(self._recalled_n, self.max_n)
 
-    def _switch_field(self, answer: _Answer, used: str) -> bool:
+    def _switch_field(self, answer: Answer, used: str) -> bool:
         """Take the name that newer OpenAI models want for the bound of tokens."""
         newer = "max_completion_tokens"
         if used == newer or newer not in error_message(answer.data):
@@ -388,7 +442,7 @@ class OpenAIClient:
     def _still_there(self) -> None:
         """Raise ModelError when trying again is hopeless; for servers that we started."""
 
-    async def _http(self, method: str, url: URL, body: Mapping[str, Any] | None = None) -> _Answer:
+    async def _http(self, method: str, url: URL, body: Mapping[str, Any] | None = None) -> Answer:
         if self._session is None:
             self._session = self._new_session()
         data = None if body is None else to_json(body).encode("utf-8", "replace")
@@ -399,18 +453,18 @@ class OpenAIClient:
             ) as response:
                 raw = await response.read()
         except aiohttp.ConnectionTimeoutError as error:
-            raise _LostError(f"no connection within {_CONNECT_S:g} s") from error
+            raise LostError(f"no connection within {_CONNECT_S:g} s") from error
         except TimeoutError as error:
-            raise _LostError(f"no answer within {self.timeout_s:g} s", late=True) from error
+            raise LostError(f"no answer within {self.timeout_s:g} s", late=True) from error
         except aiohttp.ClientPayloadError as error:
-            raise _LostError("the connection broke within the answer") from error
+            raise LostError("the connection broke within the answer") from error
         except (aiohttp.ClientError, OSError) as error:
-            raise _LostError(str(error) or type(error).__name__) from error
+            raise LostError(str(error) or type(error).__name__) from error
         try:
             found, is_json = from_json(raw), True
         except (ValueError, RecursionError):
             found, is_json = raw.decode("utf-8", "replace"), False
-        return _Answer(
+        return Answer(
             response.status,
             found,
             is_json,
@@ -429,53 +483,17 @@ class OpenAIClient:
             trust_env=urlsplit(self.root).hostname not in _LOOPBACK,
         )
 
-    def _words(self, answer: _Answer) -> str:
+    def _words(self, answer: Answer) -> str:
         message = error_message(answer.data)
         if self._key:
             message = message.replace(self._key, "[key]")
         return f"HTTP {answer.status}" + (f": {message}" if message else "")
 
-    def _refused(self, answer: _Answer, url: URL) -> ModelError:
-        if answer.status in (401, 403):
-            given = "the key was refused" if self._key else "no key is set"
-            advice = f"{given}: set {' or '.join(KEY_VARIABLES)}"
-        elif answer.status == 404:  # noqa: PLR2004 - HTTP
-            advice = "check the address and the model name, and whether the server knows this mode"
-        elif 300 <= answer.status < 400:  # noqa: PLR2004 - HTTP
-            advice = "the server sends elsewhere: name the final address"
-        else:
-            advice = "the server does not take this request: check the parameters"
-        return ModelError(f"{self._words(answer)} from {url} for model {self.name!r}; {advice}")
+    def _refused(self, answer: Answer, url: URL) -> ModelError:
+        said = f"{self._words(answer)} from {url} for model {self.name!r}"
+        return ModelError(f"{said}; {advice(answer, KEY_VARIABLES, has_key=bool(self._key))}")
 
 
 def _key_from_environment() -> str | None:
     keys = (os.environ.get(name, "").strip() for name in KEY_VARIABLES)
     return next((key for key in keys if key), None)
-
-
-def _served_names(data: Any) -> list[str] | None:
-    entries = data.get("data") if isinstance(data, dict) else data
-    if not isinstance(entries, list):
-        return None
-    names: list[str] = []
-    for entry in entries:
-        if isinstance(entry, dict):
-            aliases = entry.get("aliases")
-            found = [entry.get("id"), *(aliases if isinstance(aliases, list) else [])]
-            names += [name for name in found if isinstance(name, str)]
-    return list(dict.fromkeys(names))
-
-
-def _error_code(data: Any) -> str:
-    error = data.get("error") if isinstance(data, dict) else None
-    return str(error.get("code", "")) if isinstance(error, dict) else ""
-
-
-def _out_of_quota(data: Any) -> bool:
-    """Whether a 429 is an empty account, which no waiting fills."""
-    return _error_code(data) == "insufficient_quota"
-
-
-def _is_filtered(data: Any) -> bool:
-    """Whether the refusal is the answer: Azure rejects a prompt with HTTP 400."""
-    return _error_code(data) == "content_filter"

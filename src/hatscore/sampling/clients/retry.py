@@ -15,17 +15,19 @@ from email.utils import parsedate_to_datetime
 from random import Random
 
 from hatscore.errors import ModelError
+from hatscore.sampling.client import LetGoError
 
-__all__ = ["Breaker", "Retry", "asks_for_less", "is_temporary", "retry_after_seconds"]
+__all__ = ["Breaker", "Patience", "Retry", "asks_for_less", "is_temporary", "retry_after_seconds"]
 
 _TEMPORARY = frozenset({408, 425, 429})
 _LESS = frozenset({429, 503, 529})
 _SERVER_ERRORS = 500
+_NOT_IMPLEMENTED = 501
 
 
 def is_temporary(status: int) -> bool:
-    """Whether the same request may work later: 408, 425, 429 and every 5xx."""
-    return status in _TEMPORARY or status >= _SERVER_ERRORS
+    """Whether the same request may work later: 408, 425, 429 and every 5xx but 501."""
+    return status in _TEMPORARY or (status >= _SERVER_ERRORS and status != _NOT_IMPLEMENTED)
 
 
 def asks_for_less(status: int) -> bool:
@@ -101,6 +103,51 @@ class Retry:
         return jitter + min(retry_after or 0.0, self.longest_s)
 
 
+class Patience:
+    """The waiting of requests between tries, which :meth:`let_go` ends."""
+
+    def __init__(self) -> None:
+        self._sleeping: set[asyncio.Future[None]] = set()
+        self._gone = False
+
+    async def wait(self, seconds: float) -> None:
+        """Return after `seconds`.
+
+        Raises
+        ------
+        LetGoError
+            The waiting has been ended.
+        """
+        if self._gone:
+            raise LetGoError
+        loop = asyncio.get_running_loop()
+        woken = loop.create_future()
+        timer = loop.call_later(seconds, _finish, woken)
+        self._sleeping.add(woken)
+        try:
+            await woken
+        finally:
+            timer.cancel()
+            self._sleeping.discard(woken)
+        if self._gone:
+            raise LetGoError
+
+    def let_go(self) -> None:
+        """End all waiting, and let nobody wait any more until :meth:`renew`."""
+        self._gone = True
+        for woken in self._sleeping:
+            _finish(woken)
+
+    def renew(self) -> None:
+        """Let requests wait again."""
+        self._gone = False
+
+
+def _finish(woken: asyncio.Future[None]) -> None:
+    if not woken.done():
+        woken.set_result(None)
+
+
 class Breaker:
     """Stops the flow to a server from which nothing but failures comes.
 
@@ -115,11 +162,14 @@ class Breaker:
         Its waits and bounds.
     what
         The server, for the message.
+    patience
+        How its requests wait.
     """
 
-    def __init__(self, retry: Retry, what: str) -> None:
+    def __init__(self, retry: Retry, what: str, patience: Patience | None = None) -> None:
         self.retry = retry
         self.what = what
+        self.patience = patience or Patience()
         self._row = 0
         self._opened: float | None = None
         self._looks = 0
@@ -132,6 +182,14 @@ class Breaker:
         """Whether requests are held back."""
         return self._opened is not None
 
+    @property
+    def trouble(self) -> str | None:
+        """Why and since when requests are held back, in words."""
+        if self._opened is None:
+            return None
+        away = time.monotonic() - self._opened
+        return f"no answer from {self.what} for {away:.0f} s: {self._problem}"
+
     async def turn(self) -> None:
         """Return when a request may go out.
 
@@ -139,6 +197,8 @@ class Breaker:
         ------
         ModelError
             The server has been away for longer than ``retry.give_up_s``.
+        LetGoError
+            The waiting has been ended.
         """
         while self._opened is not None:
             now = time.monotonic()
@@ -150,7 +210,7 @@ class Breaker:
             if not self._looking and now >= self._next_look:
                 self._looking = True
                 return
-            await asyncio.sleep(max(self._next_look - now, self.retry.base_s / 4))
+            await self.patience.wait(max(self._next_look - now, self.retry.base_s / 4))
 
     def answered(self) -> None:
         """Say that the server has answered, if only with a refusal."""
@@ -158,6 +218,13 @@ class Breaker:
         self._opened = None
         self._looking = False
         self._looks = 0
+
+    def open(self) -> None:
+        """Hold requests back: the server has been found to be away."""
+        if self._opened is None:
+            self._row = max(self._row, self.retry.open_after)
+            self._opened = time.monotonic()
+            self._look_later()
 
     def failed(self, problem: str) -> None:
         """Say that no answer came, or one that only a broken server gives."""
@@ -169,6 +236,9 @@ class Breaker:
             self._opened = time.monotonic()
         elif not self._looking:
             return  # one that was under way when it opened
+        self._look_later()
+
+    def _look_later(self) -> None:
         self._looking = False
         self._looks += 1
         self._next_look = time.monotonic() + self.retry.wait_s(self._looks, None)
