@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hatscore.errors import InputError
 from hatscore.sampling import Budget, SamplingParams, SamplingPlan
 from hatscore.sampling.clients.providers import PROVIDERS
+from hatscore.sampling.run import CONFIG_NAME
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from hatscore.cli.progress import ProgressMode
 
 __all__ = ["Request", "default_directory", "parse_pairs", "reasoning_fields"]
+
+_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +86,31 @@ def reasoning_fields(model: str, effort: str | None, tokens: int | None) -> dict
     return {name: value for name, value in given.items() if value is not None}
 
 
-def default_directory(model: str, benchmarks: Sequence[str], options: Mapping[str, str]) -> Path:
-    """Return ``runs/`` and a name made of the model, the benchmarks and their options."""
+def default_directory(
+    model: str, benchmarks: Sequence[str], options: Mapping[str, str], *, root: Path = Path("runs")
+) -> Path:
+    """Return `root` and a name made of the model, the benchmarks and their options.
+
+    Slashes become dashes. A model with several slashes gets a few digits of its hash too, so that
+    ``vllm/a/b`` and ``vllm/a-b`` are two runs, unless its run lies under the bare name already.
+    """
     named = {k: Path(v).name if k == "data" else v for k, v in sorted(options.items())}
     parts = [model, *benchmarks, *(f"{k}-{v}" for k, v in named.items())]
-    slug = "_".join(re.sub(r"[^A-Za-z0-9.-]+", "-", part).strip("-.") for part in parts)
-    return Path("runs") / slug
+    first, *others = (re.sub(r"[^A-Za-z0-9.-]+", "-", part).strip("-.") for part in parts)
+    bare = root / "_".join([first, *others])
+    if model.count("/") <= 1 or _holds(bare, model):
+        return bare
+    digits = sha256(model.encode("utf-8", "replace")).hexdigest()[:_DIGITS]
+    return root / "_".join([f"{first}-{digits}", *others])
+
+
+def _holds(directory: Path, model: str) -> bool:
+    """Whether a run of `model` lies in `directory`."""
+    try:
+        config = json.loads((directory / CONFIG_NAME).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(config, dict) and config.get("model") == model
 
 
 def parse_pairs(pairs: Sequence[str], *, what: str, as_json: bool = False) -> dict[str, Any]:

@@ -268,7 +268,13 @@ def _plan(text: str | None, keep: float | None) -> Any:
 
     if text is None and keep is None:
         return None
-    return parse_plan(text or "efficient", keep=KEEP if keep is None else keep)
+    plan = parse_plan(text or "efficient", keep=KEEP if keep is None else keep)
+    if keep is not None and plan.keep != keep:
+        raise InputError(
+            f"--keep {keep:g}: the plan {plan} leaves no prompts out; leave --keep away, or take "
+            "--plan efficient or width=X"
+        )
+    return plan
 
 
 def _prices(model: str, given: dict[str, Any]) -> tuple[float | None, float | None]:

@@ -183,7 +183,7 @@ def _cell(
     )
     return Cell(
         request,
-        root / default_directory(model, request.benchmarks, options).name,
+        default_directory(model, request.benchmarks, options, root=root),
         judges_are_shared="judge" not in benchmark,
         prices=(given["price_in"], given["price_out"]) if "price_in" in given else None,
     )
