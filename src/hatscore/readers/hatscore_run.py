@@ -13,11 +13,12 @@ from hatscore.grading import grade
 from hatscore.grading.answer import NameMode
 from hatscore.judging import Judged, ReplyKey, read_verdicts
 from hatscore.outcomes import SCHEMA, STATUS_COLUMNS, Outcomes
+from hatscore.sampling.observed import read_observed
 from hatscore.sampling.plan_state import PlanState
 from hatscore.sampling.run import CONFIG_NAME, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from hatscore.sampling.config import BenchmarkPlan, RunConfig
     from hatscore.sampling.plan_state import BenchmarkState
@@ -41,6 +42,7 @@ OPTIONS = ("names", "count", "judges")
 COUNTABLE = ("unparsed", "empty", "truncated", "refused")
 _ALWAYS = frozenset({"correct", "wrong"})
 _SHOWN = 5
+_TOLD_OTHERWISE = ("num_choices",)  # by the number of replies
 _TOKENS = ("input_tokens", "output_tokens", "reasoning_tokens")
 
 
@@ -98,6 +100,7 @@ def read(
     with Run.open(path) as run:
         config = run.config
         stored = run.store.counts()
+        observed = read_observed(path)
         plans = PlanState.read(path)
         for item, response in run.store.rows():
             key = (item.benchmark, item.item, item.language)
@@ -131,6 +134,7 @@ def read(
     has_names = any(cell.item.gold.kind == "name" for cell in cells.values())
     frame = pl.DataFrame(rows, schema={**SCHEMA, "gold": pl.String}, orient="row")
     notes = _notes(config, stored, plans, names=names, count=count, has_names=has_names)
+    notes += _not_sent(config.model, observed)
     return Outcomes.from_frame(frame, notes=[*notes, *(judged.notes if judged else ())])
 
 
@@ -254,6 +258,12 @@ def _notes(
         short += sum(n < wanted(plan, state, cell) for cell, n in here.items())
         if plan.plan.kind != "paper":
             notes.append(_plan_note(config.model, plan, state, here))
+        silent = sorted(set(plan.languages) - {cell.language for cell, n in here.items() if n})
+        if silent:
+            notes.append(
+                f"{config.model} on {benchmark_label(plan)}: the run is incomplete, no reply has "
+                f"come in {', '.join(silent)}; means over languages are of the others alone"
+            )
     if short:
         notes.append(
             f"{config.model}: the run is incomplete, {short} of {len(stored)} cells have fewer "
@@ -268,6 +278,25 @@ def _notes(
     if check_count(count) != frozenset(COUNTABLE):
         notes.append(f"counted in n beside correct and wrong: {count}")
     return notes
+
+
+def _not_sent(model: str, observed: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Say which of the sampling parameters did not reach the model."""
+    dropped: dict[str, Any] = {}
+    refused: dict[str, Any] = {}
+    for entry in observed:
+        dropped |= entry.get("dropped") or {}
+        refused |= entry.get("refused") or {}
+    said = [
+        f"{model}: sampled without {name}, which the provider refuses ({words})"
+        for name, words in refused.items()
+    ]
+    return said + [
+        f"{model}: {name}={value!r} was asked for and did not reach the model; the provider's own "
+        "default applies"
+        for name, value in dropped.items()
+        if name not in refused and name not in _TOLD_OTHERWISE
+    ]
 
 
 def wanted(plan: BenchmarkPlan, state: BenchmarkState | None, cell: Cell) -> int:
