@@ -167,13 +167,19 @@ def test_width_stops_where_the_interval_is_narrow_enough(known_model, tmp_path, 
             continue
         width = m.scores["hat"].high - m.scores["hat"].low
         assert width == pytest.approx(state.widths[m.language])
-        assert width <= 0.25 or state.levels[m.language].per_solved == 20
+        full = all(n == 10 or state.decisions[i].k == 0
+                   for i, n in state.replies[m.language].items())  # fmt: skip
+        assert width <= 0.25 or full
     narrow = tmp_path / "narrow"
     code, out, _ = run_cli(
         capsys, *arguments(known_model, narrow, "--plan", "width=0.01", languages=["de"])
     )
     assert code == 0
     assert "not reached with 10 replies per item" in " ".join(out.split())
+    # it is said only where every item that the source solved has all its replies
+    state = PlanState.read(narrow).benchmarks["wordmath"]
+    solved = {item for item, d in state.decisions.items() if d.k > 0}
+    assert {state.replies["de"][item] for item in solved} == {10}
 
 
 def test_unfinished_stages_are_said(known_model, tmp_path, capsys):
@@ -337,6 +343,70 @@ def test_efficient_is_the_default_where_it_can_be(known_model, tmp_path, capsys)
     assert code == 0
     assert "fewer than 30 items teach too little to plan by; sampled by the full plan" in err
     assert sum(replies(tmp_path / "few").values()) == 2 * 12 * 4
+
+
+def test_stages_are_one_run_in_progress_and_warnings(known_model, tmp_path, capsys):
+    directory = tmp_path / "run"
+    known_model.n_limit, known_model.beyond = 1, "ignore"
+    command = [a for a in arguments(known_model, directory, languages=["de"]) if a != "-q"]
+    code, _, err = run_cli(capsys, *command, "--repeats", 4, "--progress", "json")
+    assert code == 0
+    events = [json.loads(line) for line in err.splitlines() if line.startswith("{")]
+    total = sum(replies(directory).values())
+    end = events[-1]
+    assert (end["event"], end["done"], end["total"]) == ("end", total, total)
+    assert end["new"] == total
+    assert {x: sum(ends.values()) for x, ends in end["endings"].items()} == {
+        "en": 4 * ITEMS,
+        "de": total - 4 * ITEMS,
+    }
+    assert [e["done"] for e in events] == sorted(e["done"] for e in events)
+    assert events[0]["stage"] == "source"
+    assert end["stage"] in {"first target replies", "further target replies"}
+    # what only the first stage could see
+    assert err.count("the server brings one reply per request") == 1
+
+
+def test_of_several_models_one_failure_stops_one(known_model, tmp_path, capsys):
+    known_model.models = ("test-model", "zzz-not-served")
+    answer = known_model._answer
+
+    def refusing(asked):
+        found = answer(asked)
+        return type(found)(status=403) if asked.body["model"].startswith("zzz") else found
+
+    known_model._answer = refusing
+    given = arguments(known_model, tmp_path / "runs", "--repeats", 4, languages=["de"])
+    code, out, err = run_cli(capsys, "run", "openai-api/zzz-not-served", *given[1:])
+    assert code == 2
+    assert "HTTP 403" in err
+    assert "openai-api/test-model" in out
+    assert "zzz" not in out
+    assert (tmp_path / "runs" / "report" / "index.html").exists() or "Page: " in out
+    # what cannot work is said before anything is asked
+    asked = len(known_model.requests)
+    code, _, err = run_cli(capsys, "run", "opnai/x", *given[1:])
+    assert code == 2
+    assert "opnai/x" in err
+    assert len(known_model.requests) == asked
+
+
+def test_a_run_that_breaks_off_is_scored_all_the_same(known_model, tmp_path, capsys):
+    answer, served = known_model._answer, 0
+
+    def revoked(asked):
+        nonlocal served
+        served += 1
+        return type(answer(asked))(status=401) if served > 100 else answer(asked)
+
+    known_model._answer = revoked
+    command = arguments(
+        known_model, tmp_path / "r", "--plan", "paper", "--repeats", 4, languages=["de"]
+    )
+    code, out, err = run_cli(capsys, *command, "--concurrency", 4)
+    assert code == 2
+    assert "HTTP 401" in err
+    assert "the run is incomplete" in " ".join(out.split()) or "Error" in err
 
 
 def test_a_limit_on_cost_takes_the_prices_of_the_registry(known_model, tmp_path, capsys):

@@ -210,7 +210,6 @@ class Tally:
         self.new = self.errors = self.requests = 0
         self.last_error: str | None = None
         self.most_per_request: int | None = None
-        self.most_asked = 1
         self.start = self.begin = time.monotonic()  # begin: when the model was ready
         self._tokens: dict[str, int] = {}
         self._endings: dict[str, dict[Ending, int]] = {}
@@ -249,7 +248,6 @@ class Tally:
         self.errors += len(completions) - good
         if asked > 1 and good:
             self.most_per_request = max(self.most_per_request or 0, good)
-            self.most_asked = max(self.most_asked, asked)
 
     def _add(self, name: str, values: Sequence[int | None]) -> None:
         if values.count(None) < len(values):
@@ -285,8 +283,8 @@ class Tally:
         warnings = several_names(models)
         if self.most_per_request == 1:
             warnings.append(
-                f"the server brings one reply per request (asked for {self.most_asked}): every "
-                "reply sends the prompt again, which takes longer and costs more input tokens"
+                "the server brings one reply per request: every reply sends the prompt again, "
+                "which takes longer and costs more input tokens"
             )
         warnings += estimated(self.meter.usage, self.meter.cost)
         return Summary(
