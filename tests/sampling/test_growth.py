@@ -23,6 +23,7 @@ from hatscore.sampling.client import Completion
 from hatscore.sampling.config import differences
 from hatscore.sampling.plan import Decision
 from hatscore.sampling.plan_state import BenchmarkState, PlanState
+from hatscore.sampling.run import check_resumable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -89,8 +90,11 @@ def begun(directory: Path, plan: BenchmarkPlan, *, text: str = "Answer: 1") -> R
 def refusal(directory: Path, *plans: BenchmarkPlan) -> str:
     """Return why a run cannot grow, and check that nothing was changed."""
     before = {p.name: p.read_bytes() for p in directory.iterdir() if p.suffix == ".json"}
+    with pytest.raises(RunError, match="holds another run") as foretold:
+        check_resumable(directory, config_of(*plans))
     with pytest.raises(RunError, match="holds another run") as caught:
         Run.create_or_resume(directory, config_of(*plans))
+    assert str(foretold.value) == str(caught.value)
     assert {p.name: p.read_bytes() for p in directory.iterdir() if p.suffix == ".json"} == before
     return str(caught.value)
 
@@ -191,6 +195,7 @@ def test_a_start_that_brought_no_reply_leaves_no_run(tmp_path: Path) -> None:
     (tmp_path / "servers.json").write_text("[]", "utf-8")
     (tmp_path / "provider.json").write_text("[]", "utf-8")
     asked = config_of(plan_of("fr", name="worldfacts"))
+    check_resumable(tmp_path, asked)
     with Run.create_or_resume(tmp_path, asked) as run:
         assert not run.resumed
         assert run.config == asked
@@ -243,6 +248,8 @@ def state_of(directory: Path) -> BenchmarkState:
 def test_new_languages_are_begun_by_what_is_decided(tmp_path: Path, plan: SamplingPlan) -> None:
     before = planned(tmp_path, plan_of("fr", "de", plan=plan))
     wider = config_of(plan_of("ru", "de", "fr", plan=plan))
+    check_resumable(tmp_path, wider)
+    assert state_of(tmp_path) == before  # it was only looked at
     Run.create_or_resume(tmp_path, wider).close()
     state = state_of(tmp_path)
     assert state.decisions == before.decisions

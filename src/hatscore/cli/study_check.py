@@ -12,21 +12,19 @@ from hatscore.cli.known import as_known, spec_of
 from hatscore.cli.prepared import Loader, load_tasks, prepare
 from hatscore.cli.study_providers import Providers
 from hatscore.cli.study_state import Present, present
-from hatscore.errors import HatscoreError, InputError, ModelError, RunError, UnknownNameError
+from hatscore.errors import HatscoreError, InputError, ModelError, UnknownNameError
 from hatscore.judging import VERDICTS_NAME
 from hatscore.planning import stored_plans
 from hatscore.readers.hatscore_run import sniff
-from hatscore.sampling.config import differences
-from hatscore.sampling.run import Run
+from hatscore.sampling.run import check_resumable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
 
     from hatscore.cli.prepared import Prepared
     from hatscore.cli.request import Request
     from hatscore.cli.study_file import Cell, StudyFile
-    from hatscore.sampling import RunConfig, SamplingPlan, Task
+    from hatscore.sampling import SamplingPlan, Task
 
 __all__ = ["Checked", "check_cells", "grouped", "require_sampling"]
 
@@ -119,7 +117,8 @@ def _check(cell: Cell, loader: Loader, providers: Providers, say: Callable[[str]
         as_known(request, say=say)  # what is to be said of a model is said whatever else is wrong
         request = _with_judges(cell, loader, say)
         prepared = prepare(request, stored_plans(cell.directory), loader=loader, say=say)
-        _compare(cell.directory, prepared.config)
+        if sniff(cell.directory):
+            check_resumable(cell.directory, prepared.config)
         providers.require(prepared)
         (benchmark,) = prepared.config.benchmarks
         return Checked(cell, prepared.tasks, benchmark.plan, prepared)
@@ -147,18 +146,6 @@ def _with_judges(cell: Cell, loader: Loader, say: Callable[[str], None]) -> Requ
             'nothing of it is scored until it has judge = "MODEL", or `hatscore judge` was run'
         )
     return request
-
-
-def _compare(directory: Path, config: RunConfig) -> None:
-    if not sniff(directory):
-        return
-    with Run.open(directory) as run:
-        different = differences(run.config, config)
-    if different:
-        raise RunError(
-            f"{directory} holds another run ({'; '.join(different)}): ask for the same, or name "
-            "another directory"
-        )
 
 
 def _alike(each: Checked) -> str:

@@ -33,7 +33,12 @@ _SHOWN = 3
 
 
 def grow(
-    directory: Path, stored: RunConfig, asked: RunConfig, cells: Collection[Cell]
+    directory: Path,
+    stored: RunConfig,
+    asked: RunConfig,
+    cells: Collection[Cell],
+    *,
+    write: bool = True,
 ) -> RunConfig | str:
     """Return what the run in `directory` is when it has grown to `asked`, or why it cannot.
 
@@ -43,11 +48,13 @@ def grow(
     Parameters
     ----------
     directory
-        A run directory, open for sampling.
+        A run directory, open for sampling where something is written.
     stored, asked
         What it is, and what is asked for.
     cells
         Items and languages that it holds.
+    write
+        False changes nothing.
 
     Returns
     -------
@@ -73,7 +80,7 @@ def grow(
                 changed |= _grown(before, wanted, state, cells)
             except _Refusal as refusal:
                 return f"{before.name}: {refusal}"
-    if changed:
+    if changed and write:
         state.write()
     return replace(stored, benchmarks=asked.benchmarks)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from types import TracebackType
 
-__all__ = ["CONFIG_NAME", "LOCK_NAME", "STORE_NAME", "Run"]
+__all__ = ["CONFIG_NAME", "LOCK_NAME", "STORE_NAME", "Run", "check_resumable"]
 
 CONFIG_NAME = "run.json"
 STORE_NAME = "responses.sqlite"
@@ -180,9 +180,32 @@ class Run:
         self.close()
 
 
-def _grown(directory: Path, stored: RunConfig, asked: RunConfig, store: Store) -> RunConfig:
+def check_resumable(directory: str | Path, config: RunConfig) -> None:
+    """Raise what :meth:`Run.create_or_resume` would raise of another run; changes nothing.
+
+    Parameters
+    ----------
+    directory
+        A run directory.
+    config
+        What is asked for.
+
+    Raises
+    ------
+    RunError
+        Another run lives there that cannot grow to this, or a damaged one.
+    """
+    directory = Path(directory)
+    with Run.open(directory) as run:
+        if differences(run.config, config) and not _is_empty(directory, run.store):
+            _grown(directory, run.config, config, run.store, write=False)
+
+
+def _grown(
+    directory: Path, stored: RunConfig, asked: RunConfig, store: Store, *, write: bool = True
+) -> RunConfig:
     """Return what a run is when it has grown; RunError where it cannot."""
-    grown = grow(directory, stored, asked, store.counts())
+    grown = grow(directory, stored, asked, store.counts(), write=write)
     if not isinstance(grown, str):
         return grown
     why = f"\nA run may gain languages, items and repeats. This cannot: {grown}." if grown else ""
