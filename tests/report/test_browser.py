@@ -362,6 +362,18 @@ def uneven(tmp_path_factory, simulate_outcomes):
     return write_report(Outcomes.from_frame(pl.concat([ten, one, lost])), where, formats=())
 
 
+def test_a_tall_chart_has_its_axis_above_and_below(visit, tmp_path, simulate_outcomes):
+    languages = ("ar", "bg", "bn", "de", "el", "es", "fr", "he", "hi", "it", "ja", "ko", "ru")
+    path = write_report(simulate_outcomes(languages=languages, items=6), tmp_path, formats=())
+    page = visit(path.as_uri(), within=path.as_uri())
+    drawn(page)
+    numbers = page.locator("figure[data-chart=dots] svg text", has_text=re.compile(r"^0\.4$"))
+    assert numbers.count() == 2
+    choose(page, "language", "de", "fr")
+    drawn(page)
+    assert numbers.count() == 1
+
+
 def test_plugins_are_sorted_behind_corrected_scores(visit, uneven):
     page = visit(uneven.as_uri(), within=uneven.as_uri())
     for table, key in (("#score-table", "hat"), ("#ranking-1", "hat")):

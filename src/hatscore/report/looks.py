@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any
 import altair as alt
 
 from hatscore.report.charts_theme import COLOURS, SHAPES, legend, series_names
+from hatscore.report.rows import UNKNOWN_FAMILY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["UNKNOWN_FAMILY", "Look", "Looks", "looks_of"]
-
-UNKNOWN_FAMILY = "other"
-"""What records call the family of a model that nobody knows."""
+__all__ = ["Look", "Looks", "looks_of"]
 
 
 @dataclass(frozen=True, slots=True)

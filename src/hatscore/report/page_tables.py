@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from hatscore.outcomes import STATUS_COLUMNS, TOKEN_COLUMNS
 from hatscore.report.page_type import signed
-from hatscore.report.rows import PLUGIN, label_of, mixed, ordered_labels, rounded
+from hatscore.report.rows import PLUGIN, family_row, label_of, mixed, ordered_labels, rounded
 from hatscore.report.text import DAGGER, MISSING, number, percent, printable
 from hatscore.scoring import MACRO
 
@@ -313,10 +313,9 @@ def status_records(
         {
             "label": label_of(row["language"]),
             "native_label": label_of(row["language"], native=True),
-            "model": printable(row["model"]),
+            **family_row(row["model"], facts),
             "benchmark": printable(row["benchmark"]),
             "language": printable(row["language"]),
-            "family": printable(str(facts.get(row["model"], {}).get("family") or "other")),
             "script": scripts.get(row["language"]),
             "role": row["role"],
             "n_items": row["n_items"],

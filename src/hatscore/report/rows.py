@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "MACRO_LABEL",
     "PLUGIN",
+    "UNKNOWN_FAMILY",
     "family_row",
     "label_of",
     "mixed",
@@ -38,6 +39,8 @@ __all__ = [
 ]
 
 MACRO_LABEL = "mean over languages"
+UNKNOWN_FAMILY = "other"
+"""What records call the family of a model that nobody knows."""
 PLUGIN = "plugin"
 """What records call the estimator of a slope that is not corrected for noise."""
 _DIGITS = 4
@@ -264,14 +267,18 @@ def family_row(model: str, facts: Mapping[str, Mapping[str, Any]]) -> Row:
     """Return ``model`` and ``family`` of a record."""
     return {
         "model": printable(model),
-        "family": printable(str(facts.get(model, {}).get("family") or "other")),
+        "family": _family(facts.get(model, {})),
     }
+
+
+def _family(known: Mapping[str, Any]) -> str:
+    return printable(str(known.get("family") or UNKNOWN_FAMILY))
 
 
 def _facts_of(known: Mapping[str, Any]) -> Row:
     released, params = known.get("released"), known.get("params")
     return {
-        "family": printable(str(known.get("family") or "other")),
+        "family": _family(known),
         "released": None if released is None else str(released),
         "params": None if params is None else float(params),
     }

@@ -249,7 +249,7 @@ hatscore.start = () => {
     if (printing === onPaper) return;
     onPaper = printing;
     for (const table of paged) table.paper(printing);
-    if (printing) unfolded = [...document.querySelectorAll("main details:not([open])")];
+    if (printing) unfolded = [...document.querySelectorAll("main details:not([open], .numbers)")];
     for (const part of unfolded) part.open = printing;
     if (root.dataset.shown !== "dark") return;
     const { light, dark } = data.themes;

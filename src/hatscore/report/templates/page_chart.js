@@ -184,17 +184,17 @@ hatscore.charts = (data, rows, statuses) => {
       hatscore.parameter(spec, "languages", labels);
       spec.height = { step: step(models.length), for: "offset" };
       spec.width = within(150, room - 26 - widest(labels), 1200);
+      // a tall chart has its axis on top too: there is a mark that is not seen for it
+      const above = spec.layer.find((layer) => layer.mark.opacity === 0);
+      if (labels.length > 12) above.encoding.x.axis = { orient: "top", title: null, grid: false };
       hatscore.thin(spec, spec.width);
-      // a tall chart has its axis on top too
-      const above = spec.layer.find((layer) => layer.encoding?.x?.axis?.orient === "top");
-      if (above && labels.length <= 12) above.encoding.x.axis = null;
       const extra = models.length < order.length ? `Shown are the first ${models.length} of ${order.length} models by their mean.` : "";
       return { spec, name: "scores", rows: shown, extra };
     },
     ranking(figure, state, room) {
       const shown = data.ranks.filter((row) => row.benchmark === figure.dataset.benchmark && state.passes(row));
       if (shown.length < 2) return null;
-      if (shown.every((row) => row.hat === null)) return { nothing: "No model has a score here: the notes below the table of scores say why." };
+      if (shown.every((row) => row.hat === null)) return { nothing: "No model has a score here; the tables say why." };
       const models = shown.map((row) => row.model);
       const names = Math.min(290, 0.42 * room, widest(models));
       const spec = hatscore.tailor(copy("ranking"), { model: models, group: groups(models) }, room - 60 - names, looks);
