@@ -215,6 +215,8 @@ def sample_prepared(prepared: Prepared, directory: Path, *, quiet: bool = False)
 
 def _sample_run(run: Run, prepared: Prepared, directory: Path, *, quiet: bool) -> Summary:
     request = prepared.request
+    for said in run.grown:
+        click.echo(f"Note: {directory}: {said}", err=True)
     judge = _judge(prepared, directory, quiet=quiet)
     show = partial(show_progress, request.model, quiet=quiet, mode=request.progress)
     sampling: dict[str, Any] = {

@@ -317,7 +317,13 @@ class _Stages:
                 return level_for_ratio(learned, RATIO, paper=plan.repeats)
             return level_for_width(learned, width, paper=plan.repeats)
 
-        self._further(plan, level)
+        new = sorted(state.replies.keys() - state.levels.keys())
+        if width is None and new and state.levels:
+            # one level serves all languages, so those that came later get what the others have
+            common = np.full(len(state.replies), max(state.levels.values()))
+            self._further(plan, common, new)
+        else:
+            self._further(plan, level)
         state.stage = "done" if width is None else "targets"
         self._state.write()
         return True
