@@ -402,6 +402,8 @@ def test_the_reference_shows_every_command_and_every_public_name(site: Path) -> 
         "benchmarks",
         "readers",
         "sampling",
+        "planning",
+        "judging",
         "report",
         "errors",
         *INSPECT,
