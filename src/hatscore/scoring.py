@@ -16,6 +16,7 @@ from hatscore.stats import (
     hat_macro,
     hat_scores,
     mean,
+    mean_of_shares,
     profile,
 )
 
@@ -46,6 +47,7 @@ MEASURE_COLUMNS = (
     "curvature_p",
     "reason",
 )
+_SHARES = frozenset({"source_accuracy", "target_accuracy", "overall"})
 _WITHOUT_CHANCE = "the benchmark has no guess rate"
 
 
@@ -153,7 +155,10 @@ def _measure_block(
         weights=weights,
         confidence=confidence,
     )
-    macro = {name: mean(column, confidence=confidence) for name, column in columns.items()}
+    macro = {
+        name: (mean_of_shares if name in _SHARES else mean)(column, confidence=confidence)
+        for name, column in columns.items()
+    }
     macro["hat_plugin"] = hat_macro(
         *counts, estimator="plugin", groups=block.groups, weights=weights, confidence=confidence
     )

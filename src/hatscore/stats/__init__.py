@@ -1,7 +1,7 @@
 """Estimators: NumPy arrays in, frozen results out. Needs NumPy and SciPy alone."""
 
 from hatscore.stats.classical import CLASSICAL, classical_scores
-from hatscore.stats.estimate import Estimate, combine, difference, mean
+from hatscore.stats.estimate import Estimate, combine, difference, mean, mean_of_shares
 from hatscore.stats.hat import hat_macro, hat_score, hat_scores
 from hatscore.stats.intervals import wilson
 from hatscore.stats.profile import Profile, profile
@@ -19,6 +19,7 @@ __all__ = [
     "hat_score",
     "hat_scores",
     "mean",
+    "mean_of_shares",
     "profile",
     "simulate",
     "wilson",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ __all__ = [
     "contrast",
     "difference",
     "mean",
+    "mean_of_shares",
     "p_value",
     "weighted_mean",
 ]
@@ -246,6 +247,63 @@ def mean(estimates: Sequence[Estimate], *, confidence: float | None = None) -> E
     """Return the unweighted mean of estimates with its joint uncertainty (see `combine`)."""
     n = len(estimates)
     return combine(estimates, [1 / n] * n if n else [], estimator="mean", confidence=confidence)
+
+
+def mean_of_shares(estimates: Sequence[Estimate], *, confidence: float | None = None) -> Estimate:
+    """Return the unweighted mean of shares, with an interval that lies where shares can lie.
+
+    Near 0 and 1 the interval of a share is lopsided, and a symmetric one around the mean would
+    leave [0, 1] or be too narrow. The distances of the parts' own ends are joined instead, by
+    the correlations of their influences: with ``d_i = (value_i - low_i) / n``, ``low = mean -
+    sqrt(sum_ij r_ij d_i d_j)``, and likewise above (Zou and Donner, Statistics in Medicine 27
+    (2008) 1693, "MOVER"; here with correlations). Where the parts' intervals are symmetric this
+    is the interval of `mean` but for degrees of freedom. Parts without spread are taken to move
+    together with all others.
+
+    Parameters
+    ----------
+    estimates
+        Shares in [0, 1], of one confidence.
+    confidence
+        Level of the interval. With another one than that of the parts the interval is that of
+        `mean`, cut to [0, 1].
+    """
+    found = mean(estimates, confidence=confidence)
+    if math.isnan(found.value):
+        return found
+    if any(e.confidence != found.confidence for e in estimates):
+        return replace(found, low=max(0.0, found.low), high=min(1.0, found.high))
+    together = _correlations(estimates)
+    ends = []
+    for distances in (
+        [e.value - e.low for e in estimates],
+        [e.high - e.value for e in estimates],
+    ):
+        d = np.asarray(distances) / len(estimates)
+        ends.append(math.sqrt(max(0.0, float(d @ together @ d))))
+    low, high = max(0.0, found.value - ends[0]), min(1.0, found.value + ends[1])
+    return replace(found, low=low, high=high, interval="mover")
+
+
+def _correlations(estimates: Sequence[Estimate]) -> NDArray[np.float64]:
+    """Return how the influences of estimates go together, shape (n, n); 1 where one has none."""
+    first = estimates[0].clusters
+    if all(e.clusters is first or np.array_equal(e.clusters, first) for e in estimates):
+        rows = np.array([e.influence for e in estimates])
+    else:
+        place: dict[object, int] = {}
+        for e in estimates:
+            for label in e.clusters:
+                place.setdefault(label, len(place))
+        rows = np.zeros((len(estimates), len(place)))
+        for row, e in zip(rows, estimates, strict=True):
+            row[[place[label] for label in e.clusters]] = e.influence
+    sizes = np.sqrt((rows**2).sum(axis=1))
+    moves = sizes > 0
+    found = np.ones((len(estimates), len(estimates)))
+    scaled = rows[moves] / sizes[moves, None]
+    found[np.ix_(moves, moves)] = scaled @ scaled.T
+    return found
 
 
 def difference(first: Estimate, second: Estimate, *, confidence: float | None = None) -> Estimate:
