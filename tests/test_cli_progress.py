@@ -86,6 +86,8 @@ def test_json_lines_are_complete_and_end(capsys: pytest.CaptureFixture[str]) -> 
         "under_way": 0,
         "level": 0,
         "endings": ENDS,
+        "stage": None,
+        "trouble": None,
     }
 
 

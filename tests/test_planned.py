@@ -93,6 +93,7 @@ def test_judged_answers_are_planned_by_what_the_judge_says(world, tmp_path, caps
     code, printed, err = run_cli(capsys, *world.command(out, *world.by_judge))
     assert code == 0, err
     assert "plan efficient" in printed
+    assert "incomplete" not in printed
     assert "Note" not in err
     got = replies(out)
     full = (1 + len(SLOPES)) * ITEMS * 10

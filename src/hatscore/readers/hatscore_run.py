@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import polars as pl
 
+from hatscore.benchmarks.by_item import ITEM_SOURCE
 from hatscore.errors import InputError, UnknownNameError
 from hatscore.grading import grade
 from hatscore.grading.answer import NameMode
@@ -258,7 +259,8 @@ def _notes(
         short += sum(n < wanted(plan, state, cell) for cell, n in here.items())
         if plan.plan.kind != "paper":
             notes.append(_plan_note(config.model, plan, state, here))
-        silent = sorted(set(plan.languages) - {cell.language for cell, n in here.items() if n})
+        asked = {language for language in plan.languages if language != ITEM_SOURCE}
+        silent = sorted(asked - {cell.language for cell, n in here.items() if n})
         if silent:
             notes.append(
                 f"{config.model} on {benchmark_label(plan)}: the run is incomplete, no reply has "
