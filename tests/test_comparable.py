@@ -192,3 +192,50 @@ def test_records_are_plain(sampled):
     assert record["facts"]["count"] == "none"
     assert record["facts"]["names"] == "lenient"
     assert what_was_asked(["nothing.csv"]) == [{"path": "nothing.csv"}]
+
+
+@pytest.fixture
+def tables(tmp_path):
+    """Write a table of replies per model, some of them empty."""
+    for seed, model in enumerate(("x", "y")):
+        coin = np.random.default_rng(seed)
+        lines = ["model,benchmark,item,language,repeat,reply,gold"]
+        for item in range(10):
+            for language in LANGUAGES:
+                for repeat in range(3):
+                    reply = coin.choice(["4", "5", ""], p=[0.6, 0.2, 0.2])
+                    lines.append(f"{model},t,{item},{language},{repeat},{reply},4")
+        (tmp_path / f"{model}.csv").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    return tmp_path
+
+
+def test_saved_scores_of_tables_remember_how_they_were_graded(hatscore, tables):
+    x, y, saved, other = (tables / name for name in ("x.csv", "y.csv", "x.json", "y.json"))
+    graded = ("--grade", "number", "--source", "en")
+    answered = ("--count", "answered")
+    assert hatscore("score", x, *graded, *answered, "--save", saved)[0] == 0
+    assert hatscore("score", y, *graded, "--save", other)[0] == 0
+    assert read_archive(saved).asked == [
+        {"path": "x.csv"},
+        {"path": "x.csv", "model": "x", "benchmark": "t", "facts": {"count": "none"}},
+    ]
+    code, _, err = hatscore("compare", saved, other, "x", "y")
+    assert code == 2
+    said = "t: replies that count as not correct: none in x.json, "
+    assert f"{said}empty, refused, truncated, unparsed in y.json" in err
+    code, _, err = hatscore("compare", saved, y, "x", "y", *graded)
+    assert code == 2
+    assert f"{said}empty, refused, truncated, unparsed in y.csv" in err
+    code, _, err = hatscore("compare", saved, y, "x", "y", *graded, *answered)
+    assert code == 0
+    assert "x.json, y.csv: nothing says which version and prompts" in err
+
+
+def test_tables_that_say_themselves_what_is_right_are_not_graded(hatscore, tmp_path):
+    frame("x").write_csv(tmp_path / "x.csv")
+    frame("y").write_csv(tmp_path / "y.csv")
+    for name, count in (("x", "answered"), ("y", "empty")):
+        typed = ("score", tmp_path / f"{name}.csv", "--count", count)
+        assert hatscore(*typed, "--save", tmp_path / f"{name}.json")[0] == 0
+        assert read_archive(tmp_path / f"{name}.json").asked == [{"path": f"{name}.csv"}]
+    assert hatscore("compare", tmp_path / "x.json", tmp_path / "y.json", "x", "y")[0] == 0

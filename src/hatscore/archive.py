@@ -13,7 +13,7 @@ import polars as pl
 
 from hatscore._version import __version__
 from hatscore.errors import InputError, ReaderError
-from hatscore.outcomes import Outcomes
+from hatscore.outcomes import STATUS_COLUMNS, Outcomes
 from hatscore.scoring import Measurement
 from hatscore.stats import Estimate
 
@@ -25,7 +25,12 @@ __all__ = ["Archive", "is_archive", "read_archive", "read_scores", "write_scores
 _KIND = "hatscore-scores"
 _KEYS = ("model", "benchmark", "language")
 _COUNTS = ("model", "benchmark", "item", "language", "source_language", "n", "k")
-_USUAL = {"group": pl.col("item"), "chance": pl.lit(0.0), "weight": pl.lit(1.0)}
+_USUAL = {
+    "group": pl.col("item"),
+    "chance": pl.lit(0.0),
+    "weight": pl.lit(1.0),
+    **{name: pl.lit(0) for name in STATUS_COLUMNS},
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +46,15 @@ class Archive:
         older than this.
     outcomes
         The counts behind the scores; None in older files, and where they were not given.
+    told
+        Whether `outcomes` also has the notes on the data and how replies ended, which older files
+        lack.
     """
 
     found: list[Measurement]
     asked: list[dict[str, Any]]
     outcomes: Outcomes | None
+    told: bool = False
 
 
 def write_scores(
@@ -66,8 +75,8 @@ def write_scores(
     asked
         What scores do not say and whoever compares them must know, as JSON can hold it.
     outcomes
-        The counts behind `found`: with them models that have different items can be compared over
-        those that both have.
+        The counts behind `found`, how replies ended, and the notes on the data: with them models
+        that have different items can be compared over those that both have.
 
     Raises
     ------
@@ -89,6 +98,7 @@ def write_scores(
         document: dict[str, Any] = {"kind": _KIND, "hatscore": __version__, "asked": list(asked)}
         if outcomes is not None:
             document["outcomes"] = _columns(outcomes)
+            document["notes"] = list(outcomes.notes)
         document["measurements"] = rows
         data = json.dumps(document, allow_nan=False).encode()
     elif where.suffix == ".parquet":
@@ -104,7 +114,10 @@ def write_scores(
             counts = [json.dumps(_columns(outcomes)), *[None] * (frame.height - 1)]
             frame = frame.with_columns(pl.Series("outcomes", counts, dtype=pl.String))
         buffer = BytesIO()
-        frame.write_parquet(buffer, metadata={"kind": _KIND, "asked": json.dumps(list(asked))})
+        more = {} if outcomes is None else {"notes": json.dumps(list(outcomes.notes))}
+        frame.write_parquet(
+            buffer, metadata={"kind": _KIND, "asked": json.dumps(list(asked)), **more}
+        )
         data = buffer.getvalue()
     else:
         raise InputError(f"{where}: scores are written as .json or .parquet")
@@ -162,7 +175,9 @@ def read_archive(path: str | Path) -> Archive:
             )
             for row in document["measurements"]
         ]
-        return Archive(found, document.get("asked", []), _counts(document.get("outcomes")))
+        return _archive(
+            found, document.get("asked", []), document.get("outcomes"), document.get("notes")
+        )
     except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
         raise ReaderError(f"{where}: damaged scores: {error}") from error
 
@@ -178,21 +193,38 @@ def _from_parquet(where: Path) -> Archive:
         p = part["curvature_p"][0]
         curvature_p = math.nan if p is None else float(p)
         found.append(Measurement(str(model), str(benchmark), str(language), scores, curvature_p))
-    asked = json.loads(pl.read_parquet_metadata(where).get("asked", "[]"))
+    metadata = pl.read_parquet_metadata(where)
     plain = frame["outcomes"][0] if "outcomes" in frame.columns else None
-    return Archive(found, asked, None if plain is None else _counts(json.loads(plain)))
+    return _archive(
+        found,
+        json.loads(metadata.get("asked", "[]")),
+        None if plain is None else json.loads(plain),
+        json.loads(metadata.get("notes", "null")),
+    )
+
+
+def _archive(
+    found: list[Measurement],
+    asked: list[dict[str, Any]],
+    columns: Mapping[str, list[Any]] | None,
+    notes: Sequence[str] | None,
+) -> Archive:
+    """Put together what a file holds, the counts checked anew."""
+    if columns is None:
+        return Archive(found, asked, None)
+    fresh = Outcomes.from_frame(pl.DataFrame(columns))
+    said = tuple(dict.fromkeys([*(notes or ()), *fresh.notes]))
+    return Archive(
+        found, asked, Outcomes(fresh.frame, fresh.excluded, said), told=notes is not None
+    )
 
 
 def _columns(outcomes: Outcomes) -> dict[str, list[Any]]:
     """Return the counts as columns, without those that are as they are by default."""
-    frame = outcomes.frame
+    frame = pl.concat([outcomes.frame, outcomes.excluded])
     told = [
         name
         for name, usual in _USUAL.items()
         if not frame.select((pl.col(name) == usual).all())[0, 0]
     ]
     return frame.select(*_COUNTS, *told).to_dict(as_series=False)
-
-
-def _counts(columns: Mapping[str, list[Any]] | None) -> Outcomes | None:
-    return None if columns is None else Outcomes.from_frame(pl.DataFrame(columns))

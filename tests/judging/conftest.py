@@ -25,11 +25,11 @@ def make_item(number, language):
 def make_run(tmp_path):
     """Write a run: ``make_run({(item, language): [completion or text, ...]})``."""
 
-    def make(replies, name="run"):
+    def make(replies, name="run", model="openai-api/m"):
         directory = tmp_path / name
         repeats = max(len(texts) for texts in replies.values())
         config = RunConfig(
-            "openai-api/m",
+            model,
             "openai-api",
             "m",
             "chat",

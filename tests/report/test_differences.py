@@ -120,6 +120,17 @@ def test_text_marks_what_is_unbounded_or_missing():
     assert "(3) no items" in text
 
 
+def test_where_no_score_has_an_interval_there_is_no_empty_line():
+    none = Estimate.missing("no items", estimator="corrected", interval="fieller", confidence=0.95)
+    rows = [row(none, none), row(none, none, "sw"), row(estimate(0.4, 0.3, 0.5), none, score="gap")]
+    lines = render_differences(rows, "x", "y", confidence=0.95, width=60).splitlines()
+    start = lines.index("b: hat")
+    assert [line.split()[:1] for line in lines[start + 1 : start + 5]] == [
+        ["language"], ["de"], ["sw"], []
+    ]  # fmt: skip
+    assert "[0.300, 0.500]" in lines[lines.index("b: gap") + 3]
+
+
 def test_json_of_an_unbounded_interval(open_ended, printed):
     document = valid(json.loads(printed("compare", open_ended, "a", "b", "--format", "json")))
     for entry in document["differences"]:
@@ -130,6 +141,32 @@ def test_json_of_an_unbounded_interval(open_ended, printed):
         assert "unbounded" in entry["first_reason"]
         assert None in (entry["first_low"], entry["first_high"])
         assert entry["unbounded"] is True
+
+
+def test_noninferiority_is_not_shown_by_an_unbounded_score(table, tmp_path, printed, capsys):
+    seldom = {"en": (5, 3, 2, 0, 0), "de": (3, 1, 2, 1, 0), "fr": (1, 3, 1, 0, 2)}
+    often = {"en": (9, 8, 9, 7, 6), "de": (7, 7, 8, 5, 5), "fr": (6, 7, 7, 6, 3)}
+    path = tmp_path / "outcomes.parquet"
+    parts = [
+        table(*((x, 10, right, {}) for x in k for right in k[x]), model=model).frame
+        for model, k in (("a", seldom), ("b", often))
+    ]
+    pl.concat(parts).write_parquet(path)
+    typed = ("compare", path, "a", "b", "--format", "json")
+    with pytest.raises(SystemExit) as end:
+        main([str(a) for a in (*typed, "--noninferior", "999")])
+    streams = capsys.readouterr()
+    assert end.value.code == 1
+    document = valid(json.loads(streams.out))
+    (macro,) = (row for row in document["differences"] if row["language"] == "macro")
+    # as far as this interval goes, the gate would pass
+    assert macro["low"] > -999
+    (failure,) = document["gate_failures"]
+    assert "is not shown to be above -999: its interval is a normal approximation" in failure
+    assert "and a score behind it is unbounded: too few solved source items" in failure
+    assert f"Gate failed: {failure}\n" in streams.err
+    # a limit of the difference itself needs no interval
+    printed(*typed, "--fail-below", "-999")
 
 
 def test_json_has_the_intervals_of_score(two, printed):

@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from hatscore.archive import is_archive, read_archive
 from hatscore.errors import InputError
+from hatscore.judging import VERDICTS_NAME, VerdictStore
 from hatscore.readers.hatscore_run import benchmark_label, check_count, sniff
-from hatscore.readers.registry import with_runs_within
+from hatscore.readers.registry import READERS, detect, with_runs_within
 from hatscore.sampling.run import Run
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from hatscore.outcomes import Outcomes
     from hatscore.sampling.config import BenchmarkPlan, RunConfig
 
 __all__ = ["check_comparable", "what_was_asked"]
@@ -24,8 +26,8 @@ _ASKED = {
     "source_language": "source language",
     "prompt_language": "language of the prompts",
 }
-_GRADED = {"count": "replies that count as not correct", "names": "names accepted"}
-_REFUSED = {**_ASKED, **_GRADED}
+_OPTIONS = {"count": "replies that count as not correct", "names": "names accepted"}
+_GRADED = {**_OPTIONS, "judges": "judges"}
 _SHOWN = 3
 _PARAMS = {"temperature": "temperature", "top_p": "top_p", "max_tokens": "most tokens of a reply"}
 _NOTED = {
@@ -35,12 +37,17 @@ _NOTED = {
     **_PARAMS,
 }
 _UNSET = {"items": "all", "max_tokens": "those of the benchmark"}
-_WORDS = {**_REFUSED, **_NOTED}
+_WORDS = {**_ASKED, **_GRADED, **_NOTED}
 _DATA = re.compile(r"data=[^,)]*")
 
 
 def what_was_asked(
-    paths: Sequence[str | Path], *, names: str | None = None, count: str | None = None
+    paths: Sequence[str | Path],
+    *,
+    names: str | None = None,
+    count: str | None = None,
+    outcomes: Outcomes | None = None,
+    given: Mapping[str, Any] | None = None,
 ) -> list[dict[str, Any]]:
     """Return what scores of runs no longer say, for `check_comparable` and as JSON can hold it.
 
@@ -51,39 +58,89 @@ def what_was_asked(
     names, count
         How the replies are graded, as for `hatscore.cli.reading.read_graded`; None if all that is
         compared is graded alike.
+    outcomes
+        What was read from `paths`: tells the models and benchmarks of tables and logs.
+    given
+        The options that they were read with, as for `hatscore.cli.reading.read_graded`.
 
     Returns
     -------
     list of dict
         One per path and benchmark, with the ``path`` by its last part, the ``model``, the
         ``benchmark`` and under ``facts`` what was asked; ``path`` alone where only the user
-        knows.
+        knows. Tables whose replies were graded also have how.
     """
     records: list[dict[str, Any]] = []
     for path in map(Path, with_runs_within(paths)):
-        if not sniff(path):
-            records.append({"path": path.name})
-            continue
-        with Run.open(path) as run:
-            config = run.config
-            # which spellings count matters to no benchmark of numbers
-            items = () if names is None else run.store.items()
-            named = {item.benchmark for item in items if item.gold.kind == "name"}
-        for plan in config.benchmarks:
-            facts = {name: _value(config, plan, name) for name in {**_ASKED, **_NOTED}}
-            if count is not None:
-                facts["count"] = ", ".join(sorted(check_count(count))) or "none"
-            if plan.name in named:
-                facts["names"] = names
-            records.append(
-                {
-                    "path": path.name,
-                    "model": config.model,
-                    "benchmark": benchmark_label(plan),
-                    "facts": facts,
-                }
-            )
-    return records
+        records += _of_run(path, names, count) if sniff(path) else [{"path": path.name}]
+    graded = {"names": names, "count": count}
+    return [*records, *_of_others(paths, records, graded, outcomes, given)]
+
+
+def _of_run(path: Path, names: str | None, count: str | None) -> Iterator[dict[str, Any]]:
+    """Yield what was asked in a run, a record per benchmark."""
+    judges = _judges(path)
+    with Run.open(path) as run:
+        config = run.config
+        # which spellings count matters to no benchmark of numbers, and neither do judges
+        items = () if names is None and not judges else run.store.items()
+        kinds = {(item.benchmark, item.gold.kind) for item in items}
+    for plan in config.benchmarks:
+        facts = {name: _value(config, plan, name) for name in {**_ASKED, **_NOTED}}
+        if count is not None:
+            facts["count"] = _counted(count)
+        if names is not None and (plan.name, "name") in kinds:
+            facts["names"] = names
+        if judges and (plan.name, "judge") in kinds:
+            facts["judges"] = judges
+        yield {
+            "path": path.name,
+            "model": config.model,
+            "benchmark": benchmark_label(plan),
+            "facts": facts,
+        }
+
+
+def _of_others(
+    paths: Sequence[str | Path],
+    runs: Sequence[Mapping[str, Any]],
+    graded: Mapping[str, str | None],
+    outcomes: Outcomes | None,
+    given: Mapping[str, Any] | None,
+) -> Iterator[dict[str, Any]]:
+    """Yield how the replies in tables and logs were graded, where it was us who did."""
+    if outcomes is None:
+        return
+    chosen = given or {}
+    others = [path for path in with_runs_within(paths) if not sniff(Path(path))]
+    facts: dict[str, str] = {}
+    for path in others:
+        reader = READERS.get(chosen.get("reader") or "") or detect(path)
+        if "grade" in reader.OPTIONS and not chosen.get("grade"):
+            continue  # the table says what is right
+        facts |= {name: value for name, value in graded.items() if value and name in reader.OPTIONS}
+    if not facts:
+        return
+    if "count" in facts:
+        facts["count"] = _counted(facts["count"])
+    known = {(run["model"], run["benchmark"]) for run in runs if "benchmark" in run}
+    where = _few([Path(path).name for path in others])
+    keys = outcomes.frame.select("model", "benchmark").unique(maintain_order=True)
+    for model, benchmark in keys.iter_rows():
+        if (model, benchmark) not in known:
+            yield {"path": where, "model": model, "benchmark": benchmark, "facts": dict(facts)}
+
+
+def _judges(path: Path) -> str:
+    """Return the judges whose verdicts count in a run, in one order; "" where none has judged."""
+    if not (path / VERDICTS_NAME).is_file():
+        return ""
+    with VerdictStore(path / VERDICTS_NAME, read_only=True) as store:
+        return ", ".join(sorted(store.judges()))
+
+
+def _counted(count: str) -> str:
+    return ", ".join(sorted(check_count(count))) or "none"
 
 
 def check_comparable(
@@ -92,6 +149,8 @@ def check_comparable(
     models: Collection[str] | None = None,
     names: str | None = None,
     count: str | None = None,
+    outcomes: Outcomes | None = None,
+    given: Mapping[str, Any] | None = None,
 ) -> list[str]:
     """Refuse runs that asked different questions, and return notes on smaller differences.
 
@@ -102,7 +161,10 @@ def check_comparable(
     models
         Of which models; None for all.
     names, count
-        As for `what_was_asked`: how replies are graded now, beside what was graded before.
+        As for `what_was_asked`: how replies are graded now, beside what was graded before. None if
+        nothing is compared by numbers; other judges are a note then.
+    outcomes, given
+        As for `what_was_asked`, of those paths that hold no saved scores.
 
     Returns
     -------
@@ -113,14 +175,15 @@ def check_comparable(
     ------
     InputError
         Two runs of one benchmark with another version, source language or language of the
-        prompts, or graded by other rules; names the runs and the difference.
+        prompts, or graded by other rules or judges; names the runs and the difference.
     """
     seen: dict[tuple[str, str], dict[object, list[str]]] = {}
     versions: dict[tuple[str, object], dict[str, None]] = {}
     refused: dict[str, list[str]] = {}
     notes: list[str] = []
     silent: list[str] = []
-    for where, record in _records(paths, names, count):
+    refusable = {**_ASKED, **(_GRADED if count is not None else _OPTIONS)}
+    for where, record in _records(paths, {"names": names, "count": count}, outcomes, given):
         if "benchmark" not in record:
             silent.append(where)
             continue
@@ -135,7 +198,7 @@ def check_comparable(
         if len(values) > 1:
             parts = ", ".join(f"{_shown(name, v)} in {_few(there)}" for v, there in values.items())
             said = f"{label}: {_WORDS[name]}: {parts}"
-            (refused.setdefault(name, []) if name in _REFUSED else notes).append(said)
+            (refused.setdefault(name, []) if name in refusable else notes).append(said)
     if refused:
         raise InputError(_refusal(refused))
     notes += [
@@ -153,19 +216,29 @@ def check_comparable(
 
 
 def _records(
-    paths: Sequence[str | Path], names: str | None, count: str | None
+    paths: Sequence[str | Path],
+    graded: Mapping[str, str | None],
+    outcomes: Outcomes | None,
+    given: Mapping[str, Any] | None,
 ) -> list[tuple[str, Mapping[str, Any]]]:
     """Return what was asked with where it lies, for people."""
     found: list[tuple[str, Mapping[str, Any]]] = []
-    for path in map(Path, paths):
+    read: list[str | Path] = []
+    for path in paths:
         if not is_archive(path):
-            found += [(r["path"], r) for r in what_was_asked([path], names=names, count=count)]
+            found += [
+                (r["path"], r)
+                for r in what_was_asked([path], names=graded["names"], count=graded["count"])
+            ]
+            read.append(path)
             continue
-        asked = read_archive(path).asked
+        name, asked = Path(path).name, read_archive(path).asked
         several = len({record["path"] for record in asked}) > 1
-        found += [(path.name + f" ({r['path']})" * several, r) for r in asked]
+        found += [(name + f" ({r['path']})" * several, r) for r in asked]
         if not asked:  # saved before it was kept
-            found.append((path.name, {}))
+            found.append((name, {}))
+    here = [record for _, record in found]
+    found += [(r["path"], r) for r in _of_others(read, here, graded, outcomes, given)]
     return found
 
 
@@ -174,8 +247,15 @@ def _refusal(refused: Mapping[str, Sequence[str]]) -> str:
     todo = []
     if set(refused) & set(_ASKED):
         todo.append("Sample them alike, or look at each by itself.")
-    if set(refused) & set(_GRADED):
+    if set(refused) & set(_OPTIONS):
         todo.append("Grade them alike: save scores again with the same --count and --names.")
+    if "judges" in refused:
+        todo.append(
+            "Judge them alike: `hatscore judge RUN --judge MODEL` adds the verdicts of a judge. Or "
+            "count only judges that all of them have: in Python, read each run with "
+            'hatscore.read("RUN", judges="MODEL").write_parquet("RUN.parquet"), and compare these '
+            "files."
+        )
     what = "asked different questions" if set(refused) & set(_ASKED) else "are graded differently"
     return f"these runs {what} and are not compared:\n  {lines}\n{' '.join(todo)}"
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,6 +17,7 @@ from hatscore.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from hatscore.archive import Archive
     from hatscore.comparing import Difference
     from hatscore.outcomes import Outcomes
     from hatscore.scoring import Measurement
@@ -73,6 +76,7 @@ def command(paths: tuple[str, ...], style: str, **given: Any) -> int:
     """
     from hatscore.cli.comparable import check_comparable
     from hatscore.comparing import COMPARED, compare, sharing_notes, unpaired
+    from hatscore.report.health import alarms
 
     *where, first, second = paths
     if not where:
@@ -80,10 +84,17 @@ def command(paths: tuple[str, ...], style: str, **given: Any) -> int:
     confidence, fail_below, noninferior = (
         given[name] for name in ("confidence", "fail_below", "noninferior")
     )
+    models = (first, second)
+    data = _measure(where, given, models=models, confidence=confidence)
     remarks = check_comparable(
-        where, models=(first, second), names=given["names"], count=given["count"]
+        where,
+        models=models,
+        names=given["names"],
+        count=given["count"],
+        outcomes=data.read,
+        given=given,
     )
-    found, outcomes = _measure(where, given, models=(first, second), confidence=confidence)
+    found = data.found
     wanted = split_list(given["scores"]) or ["hat"]
     if wanted == ["all"]:
         wanted = list(COMPARED)
@@ -94,15 +105,22 @@ def command(paths: tuple[str, ...], style: str, **given: Any) -> int:
         second,
         scores=[*wanted, *(["hat"] if gated and "hat" not in wanted else [])],
         confidence=confidence,
-        outcomes=outcomes,
+        outcomes=data.outcomes,
     )
     lacking = [f"{lack.benchmark}: {lack.reason}" for lack in unpaired(found, first, second)]
     # a gate that cannot look is not a gate that passes
     failures = [*_failures(rows, fail_below, noninferior), *lacking] if gated else []
-    notes = [*([] if gated else lacking), *sharing_notes(rows, first, second), *remarks]
+    said = [] if data.outcomes is None else [*alarms(data.outcomes), *data.outcomes.notes]
+    notes = [
+        *([] if gated else lacking),
+        *sharing_notes(rows, first, second),
+        *remarks,
+        *said,
+        *data.notes,
+    ]
     shown = [row for row in rows if row.score in wanted]
     click.echo(
-        _written(shown, (first, second), confidence, style, failures=failures, notes=notes),
+        _written(shown, models, confidence, style, failures=failures, notes=notes),
         nl=False,
     )
     for note in notes:
@@ -112,24 +130,45 @@ def command(paths: tuple[str, ...], style: str, **given: Any) -> int:
     return EXIT_GATE if failures else 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Data:
+    """What the paths hold: all scores, and of the two models what is known beside them.
+
+    Parameters
+    ----------
+    found
+        The scores.
+    outcomes
+        The counts behind those of the two models with the notes on them; None if nothing has any.
+    read
+        What was read and graded just now; None if all scores were saved.
+    notes
+        What is not known of saved scores.
+    """
+
+    found: list[Measurement]
+    outcomes: Outcomes | None
+    read: Outcomes | None
+    notes: list[str]
+
+
 def _measure(
     paths: list[str], given: Mapping[str, Any], *, models: tuple[str, str], confidence: float
-) -> tuple[list[Measurement], Outcomes | None]:
-    """Return the scores of the models, and the counts behind them as far as they are known."""
-    import polars as pl
-
+) -> _Data:
+    """Return the scores in the paths, and the counts behind them as far as they are known."""
     from hatscore.archive import is_archive, read_archive
     from hatscore.cli.reading import read_graded
-    from hatscore.outcomes import Outcomes
     from hatscore.scoring import measurements
 
-    saved = [read_archive(path) for path in paths if is_archive(path)]
-    found = [m for archive in saved for m in archive.found]
-    counts = [archive.outcomes for archive in saved if archive.outcomes is not None]
+    saved = [(path, read_archive(path)) for path in paths if is_archive(path)]
+    found = [m for _, archive in saved for m in _at_level(archive, confidence)]
+    counts = [archive.outcomes for _, archive in saved if archive.outcomes is not None]
     others = [path for path in paths if not is_archive(path)]
+    read = None
     if others:
-        counts.append(read_graded(others, names=given["names"], count=given["count"], given=given))
-        found += measurements(counts[-1], confidence=confidence)
+        read = read_graded(others, names=given["names"], count=given["count"], given=given)
+        counts.append(read)
+        found += measurements(read, confidence=confidence)
     seen: set[tuple[str, str, str]] = set()
     for m in found:
         key = (m.model, m.benchmark, m.language)
@@ -139,10 +178,63 @@ def _measure(
                 "give each model once"
             )
         seen.add(key)
-    if not counts:
-        return found, None
+    _check_scored(found, counts, models)
+    notes = [
+        f"{Path(path).name}: saved without the notes on its data and how its replies ended; "
+        "save it again with `hatscore score --save`"
+        for path, archive in saved
+        if not archive.told and any(m.model in models for m in archive.found)
+    ]
+    return _Data(found, _joined(counts, models) if counts else None, read, notes)
+
+
+def _at_level(archive: Archive, confidence: float) -> list[Measurement]:
+    """Return saved scores with intervals of the level asked for, where there are counts."""
+    from hatscore.scoring import measurements
+
+    saved = {e.confidence for m in archive.found for e in m.scores.values()}
+    if archive.outcomes is None or all(math.isclose(level, confidence) for level in saved):
+        return archive.found
+    return measurements(archive.outcomes, confidence=confidence)
+
+
+def _check_scored(
+    found: list[Measurement], counts: list[Outcomes], models: tuple[str, str]
+) -> None:
+    """Refuse a model that has replies and no score, and say why it has none."""
+    import polars as pl
+
+    frames = [frame for each in counts for frame in (each.frame, each.excluded)]
+    if not frames:
+        return
+    rows = pl.concat(frames)
+    for model in set(models) - {m.model for m in found}:
+        mine = rows.filter(pl.col("model") == model)
+        if not mine.height:
+            continue  # an unknown name, which is said elsewhere
+        waiting = int(mine["judge_unparsed"].sum())
+        raise InputError(
+            f"{model} has no scores: none of its {waiting} replies has a verdict yet; "
+            "`hatscore judge RUN --judge MODEL` asks for them"
+            if waiting and not mine["n"].sum()
+            else f"{model} has no scores: no item has replies in its source language and in "
+            "another one"
+        )
+
+
+def _joined(counts: list[Outcomes], models: tuple[str, str]) -> Outcomes:
+    """Return the counts and notes of two models as one; others may lie beside them."""
+    import polars as pl
+
+    from hatscore.outcomes import Outcomes
+
     frame = pl.concat([each.frame for each in counts])
-    return found, Outcomes(frame, frame.clear(), ())
+    excluded = pl.concat([each.excluded for each in counts])
+    others = {*frame["model"], *excluded["model"]} - set(models)
+    starts = tuple(f"{model}{follows}" for model in others for follows in (": ", " on "))
+    notes = [note for each in counts for note in each.notes if not note.startswith(starts)]
+    mine = pl.col("model").is_in(models)
+    return Outcomes(frame.filter(mine), excluded.filter(mine), tuple(dict.fromkeys(notes)))
 
 
 def _written(
@@ -178,6 +270,7 @@ def _written(
 def _failures(
     rows: list[Difference], fail_below: float | None, noninferior: float | None
 ) -> list[str]:
+    from hatscore.report.differences import rests_on_unbounded
     from hatscore.scoring import MACRO
 
     failed = []
@@ -190,6 +283,13 @@ def _failures(
             continue
         if fail_below is not None and d.value < fail_below:
             failed.append(f"{shown} is below {fail_below:g}")
-        if noninferior is not None and not d.low > -noninferior:
+        if noninferior is None:
+            continue
+        if not d.low > -noninferior:
             failed.append(f"{shown} may be below -{noninferior:g}")
+        elif rests_on_unbounded(d):
+            failed.append(
+                f"{shown} is not shown to be above -{noninferior:g}: its interval is a normal "
+                f"approximation, and a score behind it is {d.reason}"
+            )
     return failed

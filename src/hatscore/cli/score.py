@@ -90,7 +90,9 @@ def command(
         from hatscore.archive import write_scores
         from hatscore.cli.comparable import what_was_asked
 
-        asked = what_was_asked(paths, names=given["names"], count=given["count"])
+        asked = what_was_asked(
+            paths, names=given["names"], count=given["count"], outcomes=outcomes, given=given
+        )
         write_scores(found, save, asked=asked, outcomes=outcomes)
     mended = (
         None if labels is None else _corrected(paths, labels, found, pooled=pooled, given=given)

@@ -29,6 +29,7 @@ __all__ = [
     "differences_frame",
     "interval_at",
     "render_differences",
+    "rests_on_unbounded",
 ]
 
 SCHEMA_NUMBER = 1
@@ -87,6 +88,14 @@ def interval_at(estimate: Estimate, confidence: float) -> Interval:
         return Interval(low, high, "unbounded", reason)
     # means and differences of scores have their parts' reasons, and an interval of their own
     return Interval(low, high, "bounded", reason.replace(_UNBOUNDED, _LEANS + _UNBOUNDED))
+
+
+def rests_on_unbounded(estimate: Estimate) -> bool:
+    """Say whether a mean or difference has a score behind it whose own interval is unbounded.
+
+    Its interval is a normal approximation then, and holds the truth less often than it says.
+    """
+    return _UNBOUNDED in estimate.reason
 
 
 def differences_frame(
@@ -321,7 +330,8 @@ def _stacked(block: Sequence[_Line]) -> list[list[str]]:
     for line in block:
         marked = (f"{value} {mark}".rstrip() for value, _, mark in line.scores)
         table.append([line.language, *marked, line.p, line.items])
-        table.append(["", *(ends for _, ends, _ in line.scores), "", ""])
+        if any(ends for _, ends, _ in line.scores):
+            table.append(["", *(ends for _, ends, _ in line.scores), "", ""])
     return table
 
 
