@@ -229,7 +229,8 @@ def test_csv_has_every_column_and_infinite_ends(open_ended, printed):
 
 @pytest.mark.parametrize(("style", "gap"), [("md", "|"), ("latex", "&")])
 def test_people_read_intervals_beside_their_numbers(open_ended, printed, style, gap):
-    out = printed("compare", open_ended, "a", "b", "--format", style)
+    every = ["--every-column"] if style == "latex" else []
+    out = printed("compare", open_ended, "a", "b", "--format", style, *every)
     assert "unbounded" in out
     assert ("∞" if style == "md" else r"$\infty$") in out
     head = next(line for line in out.splitlines() if "first model" in line)
@@ -252,3 +253,43 @@ def test_the_tutorial_shows_what_is_printed(tmp_path, printed, monkeypatch):
     (tmp_path / "two-models.csv").write_text(table[1], "utf-8")
     monkeypatch.chdir(tmp_path)
     assert printed(*shlex.split(typed[1].replace("\\\n", " "))) == typed[2]
+
+
+def test_latex_has_what_a_paper_has_room_for(two, printed, simulated):
+    lines = printed("compare", two, "m", "other", "--format", "latex").splitlines()
+    assert lines[0] == "% benchmark b, score hat"
+    assert lines[1].startswith("% A = m, B = other; A - B is paired over shared items; 95% ")
+    assert lines[2:6] == [
+        r"\begin{tabular}{@{}lrrrr@{}}", r"\toprule", r"language & A & B & A - B & items \\",
+        r"\midrule",
+    ]  # fmt: skip
+    found = {
+        (m.model, m.language): m.scores["hat"] for m in measurements(simulated(("m", "other")))
+    }
+    numbers, ends = (lines[i].split(" & ") for i in (6, 7))
+    assert (numbers[0], ends[0], numbers[4], ends[4]) == ("de", "", r"12 \\", r" \\")
+    for i, model in ((1, "m"), (2, "other")):
+        score = found[model, "de"]
+        assert numbers[i] == f"{score.value:.3f}"
+        assert ends[i] == f"[{score.low:.3f}, {score.high:.3f}]"
+    assert len([line for line in lines if line.endswith(r"\\")]) == 9
+
+
+def test_latex_has_a_table_for_every_score_and_says_why(open_ended, printed):
+    out = printed("compare", open_ended, "a", "b", "--scores", "hat,gap", "--format", "latex")
+    hat, gap = out.split("\n\n")
+    assert hat.startswith("% benchmark b, score hat\n% A = a, B = b;")
+    assert gap.startswith("% benchmark b, score gap\n% A = a, B = b;")
+    for table in (hat, gap):
+        rows = [line.split(" & ")[0] for line in table.splitlines() if line.endswith(r"\\")]
+        assert rows == ["language", "de", "", "fr", "", "macro", ""]
+    assert re.search(r"^% A in de, B in de, A - B in de, .*: unbounded: ", hat, re.MULTILINE)
+    assert "unbounded" not in gap
+    assert "first status" not in out
+
+
+def test_every_column_is_for_latex(two, capsys):
+    with pytest.raises(SystemExit) as end:
+        main(["compare", str(two), "m", "other", "--every-column"])
+    assert end.value.code == 2
+    assert "for --format latex" in capsys.readouterr().err

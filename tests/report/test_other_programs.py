@@ -7,9 +7,11 @@ import subprocess
 import zipfile
 from xml.etree import ElementTree as ET
 
+import polars as pl
 import pytest
 
 from hatscore import measure
+from hatscore.cli import main
 from hatscore.report import to_csv, to_latex
 
 NAMES = ("বাংলা মডেল", "模型-7B", "نموذج", "ሞዴል", 'a "quoted", 50 % & _odd_ #1 ~x^2 \\z {b} $')
@@ -45,6 +47,22 @@ def cells(path):
     return rows
 
 
+def typeset(program, table, where):
+    """Set a table in a column of a paper, not indented as in a float; no error of TeX passes."""
+    head = r"\usepackage[T1]{fontenc}" if program == "pdflatex" else ""
+    (where / "t.tex").write_text(
+        r"\documentclass{article}\usepackage{booktabs}"
+        + head
+        + r"\begin{document}\noindent "
+        + table
+        + r"\end{document}",
+        encoding="utf-8",
+    )
+    done = run([program, "-interaction=nonstopmode", "-halt-on-error", "t.tex"], where)
+    assert done.returncode == 0, done.stdout[-1500:]
+    return done
+
+
 @pytest.mark.skipif(
     shutil.which("soffice") is None, reason="needs LibreOffice: apt-get install libreoffice-calc"
 )
@@ -75,17 +93,26 @@ def test_tex_sets_the_table_with_every_odd_character(simulated, tmp_path, progra
     found = measure(simulated(names, ("sw", "bn")))
     table = to_latex(found)
     assert r"\toprule" in table
-    head = r"\usepackage[T1]{fontenc}" if program == "pdflatex" else ""
-    (tmp_path / "t.tex").write_text(
-        r"\documentclass{article}\usepackage{booktabs}"
-        + head
-        + r"\begin{document}"
-        + table
-        + r"\end{document}",
-        encoding="utf-8",
-    )
-    done = run([program, "-interaction=nonstopmode", "-halt-on-error", "t.tex"], tmp_path)
-    assert done.returncode == 0, done.stdout[-1500:]
+    done = typeset(program, table, tmp_path)
     if len(found["model"].unique()) == 1:
         assert "Overfull" not in done.stdout
     assert (tmp_path / "t.pdf").stat().st_size > 0
+
+
+@pytest.mark.skipif(
+    shutil.which("pdflatex") is None,
+    reason="needs pdflatex: apt-get install texlive-latex-recommended",
+)
+@pytest.mark.parametrize("more", [(), ("--scores", "all"), ("--confidence", "0.999")])
+def test_a_comparison_fits_a_page(simulated, unbounded, tmp_path, capsys, more):
+    name = "lab/a_model_with_a_very_long_name-of-70B-instruct"
+    frames = [simulated((name, "b"), ("zh-Hans", "sw")).frame, unbounded(name).frame,
+              unbounded("b").frame]  # fmt: skip
+    frames[1:] = [frame.with_columns(benchmark=pl.lit("open")) for frame in frames[1:]]
+    pl.concat(frames).write_parquet(tmp_path / "o.parquet")
+    with pytest.raises(SystemExit) as end:
+        main(["compare", str(tmp_path / "o.parquet"), name, "b", "--format", "latex", *more])
+    assert end.value.code == 0
+    table = capsys.readouterr().out
+    assert "zh-Hans" in table
+    assert "Overfull" not in typeset("pdflatex", table, tmp_path).stdout

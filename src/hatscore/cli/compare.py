@@ -51,6 +51,11 @@ def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> 
     help="How to print; json is one document and nothing else.",
 )
 @click.option(
+    "--every-column",
+    is_flag=True,
+    help="With --format latex: all columns that csv has, not only those a paper has room for.",
+)
+@click.option(
     "--fail-below",
     type=float,
     callback=_finite,
@@ -62,12 +67,13 @@ def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> 
     type=click.FloatRange(min=0),
     callback=_finite,
     metavar="MARGIN",
-    help="Exit code 1 unless the interval of A - B lies above -MARGIN.",
+    help="Exit code 1 unless the interval of A - B lies above -MARGIN, and no score behind it is "
+    "unbounded.",
 )
 @grading_options
 @interval_options
 @reader_options
-def command(paths: tuple[str, ...], style: str, **given: Any) -> int:
+def command(paths: tuple[str, ...], style: str, *, every_column: bool, **given: Any) -> int:
     """Compare model A with model B, paired over the items that both answered.
 
     PATH are runs, Parquet files of outcomes, scores saved by `hatscore score --save`, or logs and
@@ -81,6 +87,8 @@ def command(paths: tuple[str, ...], style: str, **given: Any) -> int:
     *where, first, second = paths
     if not where:
         raise InputError("give at least one path, then the names of two models: PATH... A B")
+    if every_column and style != "latex":
+        raise InputError("--every-column is for --format latex; csv and json hold every column")
     confidence, fail_below, noninferior = (
         given[name] for name in ("confidence", "fail_below", "noninferior")
     )
@@ -120,7 +128,15 @@ def command(paths: tuple[str, ...], style: str, **given: Any) -> int:
     ]
     shown = [row for row in rows if row.score in wanted]
     click.echo(
-        _written(shown, models, confidence, style, failures=failures, notes=notes),
+        _written(
+            shown,
+            models,
+            confidence,
+            style,
+            every_column=every_column,
+            failures=failures,
+            notes=notes,
+        ),
         nl=False,
     )
     for note in notes:
@@ -243,12 +259,14 @@ def _written(
     confidence: float,
     style: str,
     *,
+    every_column: bool,
     failures: list[str],
     notes: list[str],
 ) -> str:
     from hatscore.report import to_csv, to_latex, to_markdown
     from hatscore.report.differences import (
         differences_document,
+        differences_for_paper,
         differences_for_people,
         differences_frame,
         render_differences,
@@ -263,6 +281,9 @@ def _written(
         return json.dumps(document, indent=2, allow_nan=False) + "\n"
     if style == "csv":
         return to_csv(differences_frame(rows, *models, confidence=confidence))
+    if style == "latex" and not every_column:
+        tables = differences_for_paper(rows, *models, confidence=confidence)
+        return "\n".join(to_latex(one, remarks=said, stacked=True) for one, said in tables)
     people = differences_for_people(rows, *models, confidence=confidence)
     return (to_markdown if style == "md" else to_latex)(people)
 

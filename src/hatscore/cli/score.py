@@ -119,8 +119,13 @@ def command(
     if mended is None:
         frame = tabulate(found)
     else:
-        from hatscore.report.corrected import corrected_frame
+        from hatscore.report.corrected import corrected_for_paper, corrected_frame
 
+        if style == "latex" and not every_column:
+            tables = corrected_for_paper(*mended)
+            writers["latex"] = lambda _frame: "\n".join(
+                to_latex(one, remarks=said, stacked=True) for one, said in tables
+            )
         frame = corrected_frame(mended[1])
     click.echo(writers[style](frame), nl=False)
     remarks = [] if mended is None else [note for each in mended[0] for note in each.notes]

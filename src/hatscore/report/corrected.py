@@ -26,12 +26,14 @@ if TYPE_CHECKING:
 __all__ = [
     "CorrectedRow",
     "corrected_document",
+    "corrected_for_paper",
     "corrected_frame",
     "corrected_rows",
     "render_corrected",
 ]
 
 _DEFAULT_WIDTH = 80
+_WHOLE = ("n_labelled_right", "n_labelled_wrong")
 _NONE = Interval(math.nan, math.nan, "missing", "")
 
 
@@ -48,7 +50,7 @@ class CorrectedRow:
     sensitivity, specificity
         Of the judge in this language; None for macro, and where one pair is taken for all.
     right, wrong
-        Labelled replies of either class.
+        Labelled replies of either class; None where there are no rates.
     """
 
     model: str
@@ -58,8 +60,8 @@ class CorrectedRow:
     corrected: Estimate | None
     sensitivity: Estimate | None
     specificity: Estimate | None
-    right: int
-    wrong: int
+    right: int | None
+    wrong: int | None
 
 
 def corrected_rows(
@@ -98,8 +100,8 @@ def corrected_rows(
                     corrected=each.macro if language == MACRO else each.scores.get(language),
                     sensitivity=rates.sensitivity if rates else None,
                     specificity=rates.specificity if rates else None,
-                    right=rates.right if rates else 0,
-                    wrong=rates.wrong if rates else 0,
+                    right=rates.right if rates else None,
+                    wrong=rates.wrong if rates else None,
                 )
             )
     return rows
@@ -142,7 +144,7 @@ def render_corrected(
 
 
 def _lines(row: CorrectedRow, confidence: float, marks: dict[str, int]) -> list[list[str]]:
-    """Return the numbers and, below them, the intervals."""
+    """Return the numbers and, below them, the intervals, if there are any."""
     cells = [
         _cell(estimate, confidence, of, marks)
         for estimate, of in (
@@ -152,10 +154,10 @@ def _lines(row: CorrectedRow, confidence: float, marks: dict[str, int]) -> list[
             (row.specificity, f" of {row.wrong}"),
         )
     ]
-    return [
-        [printable(row.language), *(value for value, _ in cells)],
-        ["", *(ends for _, ends in cells)],
-    ]
+    lines = [[printable(row.language), *(value for value, _ in cells)]]
+    if any(ends for _, ends in cells):
+        lines.append(["", *(ends for _, ends in cells)])
+    return lines
 
 
 def _cell(
@@ -173,9 +175,55 @@ def _cell(
 def corrected_frame(rows: Sequence[CorrectedRow]) -> pl.DataFrame:
     """Return the rows as a frame: both scores and the judge's rates, each with its interval."""
     records = [_record(row) for row in rows]
-    kinds = {int: pl.Int64(), str: pl.String()}
-    schema = {key: kinds.get(type(x), pl.Float64()) for key, x in records[0].items()}
+    schema = {
+        key: pl.Int64() if key in _WHOLE else pl.String() if isinstance(x, str) else pl.Float64()
+        for key, x in records[0].items()
+    }
     return pl.DataFrame(records, schema=schema)
+
+
+def corrected_for_paper(
+    found: Sequence[Corrected], rows: Sequence[CorrectedRow]
+) -> list[tuple[pl.DataFrame, list[str]]]:
+    """Return what a column of a paper holds: a table for every benchmark.
+
+    Parameters
+    ----------
+    found, rows
+        From `corrected_rows`.
+
+    Returns
+    -------
+    list of tuple
+        Frames with ``language``, both scores and the judge's rates, each with the ends of its
+        interval. With each what is left to say in comments above it: what it is of, how many
+        labels there are, and why scores or intervals are missing or unusual.
+    """
+    scores = ("hat", "hat_corrected", "sensitivity", "specificity")
+    ends = [f"{name}{end}" for name in scores for end in ("", "_low", "_high")]
+    names = {x: x.replace("hat_corrected", "corrected") for x in ends}
+    tables = []
+    for each, name in zip(found, _benchmarks(rows), strict=True):
+        mine = [row for row in rows if row.benchmark == name]
+        counts = [f"{r.language} {r.right} and {r.wrong}" for r in mine if r.right is not None]
+        reasons: dict[str, list[str]] = {}
+        for row in mine:
+            for what, estimate in (("judged", row.judged), ("corrected", row.corrected)):
+                if estimate is None:
+                    continue
+                reason = interval_at(estimate, estimate.confidence).reason
+                if reason:
+                    reasons.setdefault(reason, []).append(f"{what} in {row.language}")
+        level = f"{100 * each.macro.confidence:.10g}%"
+        remarks = [
+            f"model {mine[0].model}, benchmark {name}",
+            f"corrected for the errors of {', '.join(each.judges)}; {level} intervals in brackets",
+            f"labels of right and wrong replies: {', '.join(counts)}",
+            *(f"{', '.join(where)}: {reason}" for reason, where in reasons.items()),
+            *each.notes,
+        ]
+        tables.append((corrected_frame(mine).select("language", *ends).rename(names), remarks))
+    return tables
 
 
 def corrected_document(

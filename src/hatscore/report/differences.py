@@ -25,6 +25,7 @@ __all__ = [
     "SCHEMA_NUMBER",
     "Interval",
     "differences_document",
+    "differences_for_paper",
     "differences_for_people",
     "differences_frame",
     "interval_at",
@@ -38,6 +39,7 @@ SCHEMA_NUMBER = 1
 _DEFAULT_WIDTH = 80
 _SMALLEST_P = 0.001
 _UNBOUNDED = "unbounded:"
+_BETWEEN = "A - B"
 _LEANS = "a normal approximation, though a score behind it is "
 
 
@@ -140,6 +142,48 @@ def differences_for_people(
     p = pl.Series("p", [_p(row.p) for row in rows], dtype=pl.String)
     named = frame.drop("se", *_ITEMS).with_columns(p)
     return named.rename({"low": "difference_low", "high": "difference_high"})
+
+
+def differences_for_paper(
+    rows: Sequence[Difference], first: str, second: str, *, confidence: float
+) -> list[tuple[pl.DataFrame, list[str]]]:
+    """Return what a column of a paper holds: a table for every benchmark and score.
+
+    Parameters
+    ----------
+    rows, first, second, confidence
+        As for `differences_frame`.
+
+    Returns
+    -------
+    list of tuple
+        Frames with ``language``; ``A``, ``B`` and ``A - B``, each followed by the ends of its
+        interval, named ``_low`` and ``_high``; ``items``. With each what is left to say in
+        comments above it: what it is of, and why scores or intervals are missing or unusual.
+    """
+    level = f"{100 * confidence:.10g}% intervals in brackets"
+    blocks: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    reasons: dict[tuple[str, str], dict[str, list[str]]] = {}
+    for row in rows:
+        record: dict[str, Any] = {"language": row.language}
+        said = reasons.setdefault((row.benchmark, row.score), {})
+        for name, value, interval, reason in _parts(row, confidence):
+            record |= {name: value, f"{name}_low": interval.low, f"{name}_high": interval.high}
+            if reason:
+                said.setdefault(reason, []).append(f"{name} in {row.language}")
+        record["items"] = _n_items(row)
+        blocks.setdefault((row.benchmark, row.score), []).append(record)
+    return [
+        (
+            pl.DataFrame(records),
+            [
+                f"benchmark {benchmark}, score {score}",
+                f"A = {first}, B = {second}; A - B is paired over shared items; {level}",
+                *(f"{', '.join(w)}: {why}" for why, w in reasons[benchmark, score].items()),
+            ],
+        )
+        for (benchmark, score), records in blocks.items()
+    ]
 
 
 def differences_document(
@@ -293,22 +337,31 @@ class _Line:
 
 
 def _line(row: Difference, confidence: float, notes: dict[str, int]) -> _Line:
+    scores = []
+    for name, value, interval, reason in _parts(row, confidence):
+        mark = f"({notes.setdefault(reason, len(notes) + 1)})" if reason else ""
+        ends = f"[{interval.low:.3f}, {interval.high:.3f}]" * (interval.status != "missing")
+        shown = _number(value, sign=name == _BETWEEN)
+        # without a sign of its own a number starts where those with a sign have their first digit
+        scores.append((shown.rjust(6), ends, mark))
+    return _Line(printable(row.language), tuple(scores), _p(row.p), str(_n_items(row)))
+
+
+def _parts(row: Difference, confidence: float) -> list[tuple[str, float, Interval, str]]:
+    """Return name, number, interval and what is to be said of A, B and A - B."""
     one, two = interval_at(row.first, confidence), interval_at(row.second, confidence)
     between = interval_at(row.difference, confidence)
     # what is said of A or B need not be said again, but where their interval says more than this
     again = between.status == "bounded" and _LEANS not in between.reason
-    scores = []
-    for value, interval, reason in (
-        (_number(row.first.value), one, one.reason),
-        (_number(row.second.value), two, two.reason),
-        (_number(row.difference.value, sign=True), between, "" if again else between.reason),
-    ):
-        mark = f"({notes.setdefault(reason, len(notes) + 1)})" if reason else ""
-        ends = f"[{interval.low:.3f}, {interval.high:.3f}]" * (interval.status != "missing")
-        # without a sign of its own a number starts where those with a sign have their first digit
-        scores.append((value.rjust(6), ends, mark))
-    items = row.n_shared if row.items is None else row.items.both
-    return _Line(printable(row.language), tuple(scores), _p(row.p), str(items))
+    return [
+        ("A", row.first.value, one, one.reason),
+        ("B", row.second.value, two, two.reason),
+        (_BETWEEN, row.difference.value, between, "" if again else between.reason),
+    ]
+
+
+def _n_items(row: Difference) -> int:
+    return row.n_shared if row.items is None else row.items.both
 
 
 def _side_by_side(block: Sequence[_Line]) -> list[list[str]]:

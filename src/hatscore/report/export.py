@@ -115,7 +115,13 @@ def to_markdown(frame: pl.DataFrame) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def to_latex(frame: pl.DataFrame, *, every_column: bool = False) -> str:
+def to_latex(
+    frame: pl.DataFrame,
+    *,
+    every_column: bool = False,
+    remarks: Sequence[str] = (),
+    stacked: bool = False,
+) -> str:
     r"""Return a frame as a LaTeX ``tabular`` with booktabs rules (``\usepackage{booktabs}``).
 
     Parameters
@@ -128,25 +134,34 @@ def to_latex(frame: pl.DataFrame, *, every_column: bool = False) -> str:
         HAT with its interval (the plug-in beside it, where a row has no other), source and target
         accuracy, items; model and benchmark where there are several. What is the same in all rows,
         and why scores are missing or unbounded, stands in comments. Other frames are never cut.
+    remarks
+        What else is to stand in comments above, a sentence each.
+    stacked
+        Whether intervals stand below their numbers: more of them fit side by side.
     """
-    remarks: list[str] = []
+    said = list(remarks)
     if not every_column and set(MEASURE_COLUMNS) <= set(frame.columns):
-        frame, remarks = _for_paper(frame)
-    header, rows, numeric = _for_people(frame, _latex)
+        frame, more = _for_paper(frame)
+        said += more
+    header, rows, numeric = _for_people(frame, _latex, stacked=stacked)
     macro = (
         (frame["language"] == MACRO).to_list()
         if "language" in frame.columns
         else [False] * frame.height
     )
     columns = "".join("r" if n else "l" for n in numeric)
-    lines = [f"% {' '.join(printable(remark).split())}" for remark in remarks]
+    if stacked:
+        columns = f"@{{}}{columns}@{{}}"  # every point of the width is needed
+    lines = [f"% {' '.join(printable(remark).split())}" for remark in said]
     lines += [f"\\begin{{tabular}}{{{columns}}}", r"\toprule", " & ".join(header) + r" \\"]
     lines.append(r"\midrule")
     for i, row in enumerate(rows):
         if macro[i]:
             lines.append(r"\addlinespace")
         # a bracket or star after \\ would be read as its argument, across the end of the line
-        lines.append("{}" * row[0].startswith(("[", "*")) + " & ".join(row) + r" \\")
+        numbers, *below = zip(*(cell.split("\n") for cell in row), strict=True)
+        lines.append("{}" * row[0].startswith(("[", "*")) + " & ".join(numbers) + r" \\")
+        lines += [" & ".join(ends) + r" \\" for ends in below if any(ends)]
         if macro[i] and i + 1 < len(rows):
             lines.append(r"\midrule")
     return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"]) + "\n"
@@ -220,9 +235,12 @@ def _for_paper(frame: pl.DataFrame) -> tuple[pl.DataFrame, list[str]]:
 
 
 def _for_people(
-    frame: pl.DataFrame, escape: Callable[[str], str]
+    frame: pl.DataFrame, escape: Callable[[str], str], *, stacked: bool = False
 ) -> tuple[list[str], list[list[str]], list[bool]]:
-    """Return header, rows and whether each column holds numbers; intervals merged."""
+    """Return header, rows and whether each column holds numbers; intervals merged.
+
+    Stacked, every cell has two lines: what there is, and its interval or nothing.
+    """
     merged = [c for c in frame.columns if {f"{c}_low", f"{c}_high"} <= set(frame.columns)]
     absorbed = {f"{c}_{part}" for c in merged for part in _PARTS}
     columns = [c for c in frame.columns if c not in absorbed and _has_values(frame[c])]
@@ -231,13 +249,20 @@ def _for_people(
         header.append(escape(re.sub(r"\bhat\b", "HAT", c.replace("_", " "))))
         numeric.append(frame[c].dtype.is_numeric())
         cells = [_written(v) for v in frame[c]]
+        ends = [""] * len(cells)
         if c in merged:
-            ends = zip(frame[f"{c}_low"], frame[f"{c}_high"], strict=True)
-            cells = [
-                cell if cell == MISSING else f"{cell} [{_written(low)}, {_written(high)}]"
-                for cell, (low, high) in zip(cells, ends, strict=True)
+            ends = [
+                "" if low == high == MISSING else f"[{low}, {high}]"
+                for low, high in zip(
+                    map(_written, frame[f"{c}_low"]), map(_written, frame[f"{c}_high"]), strict=True
+                )
             ]
-        texts.append([escape(cell) for cell in cells])
+        pairs = zip(cells, ends, strict=True)
+        texts.append(
+            [f"{escape(cell)}\n{escape(end)}" for cell, end in pairs]
+            if stacked
+            else [escape(f"{cell} {end}" if end else cell) for cell, end in pairs]
+        )
     return header, [list(row) for row in zip(*texts, strict=True)], numeric
 
 
