@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -163,6 +165,33 @@ def test_labels_keep_line_and_answer(tmp_path):
         read_label_rows(path)
 
 
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+@pytest.mark.parametrize("told", [False, True])
+def test_labels_may_be_saved_with_another_separator(judged, label, tmp_path, mark, told):
+    path = label(judged(), per_language=10)
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))
+    expected = read_label_rows(path)
+    other = tmp_path / "other.csv"
+    # what a spreadsheet of another country makes of it
+    with other.open("w", encoding="utf-8-sig", newline="") as file:
+        file.write(f"sep={mark}\r\n" * told)
+        csv.writer(file, delimiter=mark).writerows(rows)
+    found = read_label_rows(other)
+    assert [(x.key, x.right, x.answer) for x in found] == [
+        (x.key, x.right, x.answer) for x in expected
+    ]
+    assert [x.line for x in found] == [x.line + told for x in expected]
+
+
+@pytest.mark.parametrize("text", ["", "benchmark item label\n", "sep=;;\nbenchmark;item\n"])
+def test_files_that_are_no_table_of_labels_are_named(tmp_path, text):
+    path = tmp_path / "l.csv"
+    path.write_text(text, "utf-8")
+    with pytest.raises(ReaderError, match=r"l\.csv: (no column .*semicolon|cannot be read as CSV)"):
+        read_label_rows(path)
+
+
 def test_scores_are_corrected_and_cover_the_truth(judged, label):
     directory = judged(sensitivity=0.7)
     [found] = corrected_scores(directory, label(directory))
@@ -270,6 +299,7 @@ def test_json_is_the_published_one(judged, label, typed):
     assert rows["en"]["hat"] is None
     assert rows["en"]["hat_corrected_status"] == "missing"
     assert rows["en"]["n_labelled_right"] == found.rates["en"].right
+    assert rows["macro"]["n_labelled_right"] is rows["macro"]["n_labelled_wrong"] is None
     # one pair of rates for all languages
     code, out, _ = typed("score", directory, "--labels", path, "--pooled", "--format", "json")
     document = json.loads(out)
@@ -280,6 +310,8 @@ def test_json_is_the_published_one(judged, label, typed):
         "all",
         "macro",
     ]
+    labelled = [row["n_labelled_right"] for row in document["corrected"][0]["results"]]
+    assert [x is None for x in labelled] == [True, False, True]
     # without labels nothing changes
     _, out, _ = typed("score", directory, "--format", "json")
     assert "corrected" not in json.loads(out)
@@ -293,11 +325,43 @@ def test_csv_is_the_corrected_table(judged, label, typed):
     assert [row["language"] for row in rows] == ["de", "en", "macro"]
     assert float(rows[0]["hat_corrected_low"]) < float(rows[0]["hat_corrected"])
     assert rows[1]["hat_corrected"] == ""
+    assert rows[2]["n_labelled_right"] == ""
     assert float(rows[1]["specificity"]) > 0.5
     assert "judged by" in err
     code, out, _ = typed("score", directory, "--labels", label(directory), "--format", "md")
     assert code == 0
     assert "| HAT corrected |" in out
+
+
+def test_latex_has_what_a_paper_has_room_for(judged, label, typed, tmp_path):
+    directory = judged()
+    typed_in = ("score", directory, "--labels", label(directory), "--format", "latex")
+    code, out, _ = typed(*typed_in)
+    assert code == 0
+    lines = out.splitlines()
+    assert lines[0] == "% model openai-api/m, benchmark free"
+    assert lines[1] == f"% corrected for the errors of {JUDGE}; 95% intervals in brackets"
+    assert "% labels of right and wrong replies: de " in out
+    assert r"language & HAT & corrected & sensitivity & specificity \\" in lines
+    [found] = corrected_scores(directory, tmp_path / "labels.csv")
+    score = found.scores["de"]
+    i = next(i for i, line in enumerate(lines) if line.startswith("de & "))
+    assert f" & {score.value:.3f} & " in lines[i]
+    assert f" & [{score.low:.3f}, {score.high:.3f}] & " in lines[i + 1]
+    assert lines[i + 1].count("[") == 4
+    whole = typed(*typed_in, "--every-column")[1]
+    assert "HAT status" in whole
+    assert "n labelled right" in whole
+    if shutil.which("pdflatex"):
+        head = r"\documentclass{article}\usepackage{booktabs}\usepackage[T1]{fontenc}"
+        text = head + r"\begin{document}\noindent " + out + r"\end{document}"
+        (tmp_path / "t.tex").write_text(text, encoding="utf-8")
+        done = subprocess.run(
+            ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"],  # noqa: S607 - where TeX is, is the user's
+            cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout[-1500:]
+        assert "Overfull" not in done.stdout
 
 
 def test_the_fewer_the_labels_the_wider_the_interval(judged, label):

@@ -15,6 +15,7 @@ from hatscore.sampling.run import Run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import TextIO
 
     from hatscore.judging.subjects import Judgeable
 
@@ -34,6 +35,8 @@ _LABELS: Mapping[str, bool] = {
     "wrong": False,
 }
 _SHOWN = 10
+_SEPARATORS = (",", ";", "\t", "|")
+_SAYS_SEPARATOR = "sep="
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +73,10 @@ def read_label_rows(path: str | Path) -> list[Label]:
     ----------
     path
         A CSV file in UTF-8 with the columns benchmark, item, language, repeat and label, as
-        :func:`draw_labels` writes it. A label is yes or no, also true, 1, right, correct and
-        false, 0, wrong; a row with an empty one is passed over. A column answer holds the text
+        :func:`draw_labels` writes it; semicolons, tabs or bars may separate them too, as
+        spreadsheets of other countries save them. A label is yes or no, also true, 1, right,
+        correct and false, 0, wrong; a row with an empty one is passed over. A column answer holds
+        the text
         that was labelled; others are passed over.
 
     Returns
@@ -86,14 +91,16 @@ def read_label_rows(path: str | Path) -> list[Label]:
     """
     try:
         with Path(path).open(encoding="utf-8-sig", newline="") as file:
-            reader = csv.DictReader(file)
+            separator, skipped = _separator(file)
+            reader = csv.DictReader(file, delimiter=separator)
             missing = [name for name in _COLUMNS if name not in (reader.fieldnames or ())]
             if missing:
                 raise ReaderError(
-                    f"{path}: no column {', '.join(missing)}; expected {', '.join(_COLUMNS)}"
+                    f"{path}: no column {', '.join(missing)}; expected {', '.join(_COLUMNS)}, "
+                    "separated by comma, semicolon, tab or bar"
                 )
-            rows = [(reader.line_num, row) for row in reader]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+            rows = [(reader.line_num + skipped, row) for row in reader]
+    except (OSError, UnicodeDecodeError, csv.Error, TypeError) as error:
         raise ReaderError(f"{path}: cannot be read as CSV in UTF-8: {error}") from error
     labels: dict[ReplyKey, Label] = {}
     faults = []
@@ -123,6 +130,16 @@ def read_label_rows(path: str | Path) -> list[Label]:
             f"{path}: {len(faults)} faulty rows:\n  " + "\n  ".join(faults[:_SHOWN]) + more
         )
     return list(labels.values())
+
+
+def _separator(file: TextIO) -> tuple[str, int]:
+    """Return what separates the cells, and how many lines only say so; leave the header next."""
+    first = file.readline()
+    if first.lower().startswith(_SAYS_SEPARATOR):
+        return first[len(_SAYS_SEPARATOR) :].rstrip("\r\n") or ",", 1
+    file.seek(0)
+    widths = {mark: len(next(csv.reader([first], delimiter=mark), [])) for mark in _SEPARATORS}
+    return max(_SEPARATORS, key=lambda mark: widths[mark]), 0
 
 
 def draw_labels(
