@@ -76,8 +76,7 @@ def read_label_rows(path: str | Path) -> list[Label]:
         :func:`draw_labels` writes it; semicolons, tabs or bars may separate them too, as
         spreadsheets of other countries save them. A label is yes or no, also true, 1, right,
         correct and false, 0, wrong; a row with an empty one is passed over. A column answer holds
-        the text
-        that was labelled; others are passed over.
+        the text that was labelled; others are passed over.
 
     Returns
     -------
