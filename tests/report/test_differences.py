@@ -288,6 +288,16 @@ def test_latex_has_a_table_for_every_score_and_says_why(open_ended, printed):
     assert "first status" not in out
 
 
+def test_latex_keeps_the_columns_where_nothing_can_be_compared(table, tmp_path, printed):
+    path = tmp_path / "o.parquet"
+    never = [table(*[("en", 10, 0, {}), ("de", 10, 1, {})] * 3, model=m).frame for m in "ab"]
+    pl.concat(never).write_parquet(path)
+    lines = printed("compare", path, "a", "b", "--format", "latex").splitlines()
+    assert r"language & A & B & A - B & items \\" in lines
+    assert r"de & -- & -- & -- & 3 \\" in lines
+    assert any(line.startswith("% A in de, B in de, A - B in de") for line in lines)
+
+
 def test_every_column_is_for_latex(two, capsys):
     with pytest.raises(SystemExit) as end:
         main(["compare", str(two), "m", "other", "--every-column"])

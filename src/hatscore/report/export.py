@@ -137,7 +137,8 @@ def to_latex(
     remarks
         What else is to stand in comments above, a sentence each.
     stacked
-        Whether intervals stand below their numbers: more of them fit side by side.
+        Whether intervals stand below their numbers: more of them fit side by side. Columns without
+        a value are kept then.
     """
     said = list(remarks)
     if not every_column and set(MEASURE_COLUMNS) <= set(frame.columns):
@@ -156,7 +157,7 @@ def to_latex(
     lines += [f"\\begin{{tabular}}{{{columns}}}", r"\toprule", " & ".join(header) + r" \\"]
     lines.append(r"\midrule")
     for i, row in enumerate(rows):
-        if macro[i]:
+        if macro[i] or (stacked and i):
             lines.append(r"\addlinespace")
         # a bracket or star after \\ would be read as its argument, across the end of the line
         numbers, *below = zip(*(cell.split("\n") for cell in row), strict=True)
@@ -243,7 +244,7 @@ def _for_people(
     """
     merged = [c for c in frame.columns if {f"{c}_low", f"{c}_high"} <= set(frame.columns)]
     absorbed = {f"{c}_{part}" for c in merged for part in _PARTS}
-    columns = [c for c in frame.columns if c not in absorbed and _has_values(frame[c])]
+    columns = [c for c in frame.columns if c not in absorbed and (stacked or _has_values(frame[c]))]
     header, texts, numeric = [], [], []
     for c in columns:
         header.append(escape(re.sub(r"\bhat\b", "HAT", c.replace("_", " "))))
