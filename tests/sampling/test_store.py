@@ -278,6 +278,33 @@ def test_counts_name_items_without_a_good_reply(tmp_path: Path) -> None:
         assert store.models() == ("m",)
 
 
+def test_only_what_brought_no_reply_is_given_up(tmp_path: Path) -> None:
+    good, failed, mixed, other = (Cell("b", item, "en") for item in "1234")
+    with Store(tmp_path / "r.sqlite") as store:
+        store.put_items([task(cell.item) for cell in (good, failed, mixed, other)])
+        store.put(good, 0, Completion("4"), seed=None)
+        store.put(failed, 0, Completion("", error="HTTP 503"), seed=None)
+        store.put_all(mixed, (0, 2), (Completion("4"), Completion("", error="x")), seed=None)
+        store.put_all(other, (0, 2), (Completion("", error="x"),) * 2, seed=None)
+        before = content(store)
+        store.give_up([Cell("b", "9", "en")])
+        store.give_up([mixed, other], first=3)
+        assert content(store) == before
+        store.give_up([other], first=2)
+        assert store.failed_cells() == {failed, mixed, other}
+        store.give_up([good, failed, mixed])
+        assert [(cell, n) for cell, n, _, _ in content(store)] == [
+            (good, 0),
+            (mixed, 0),
+            (other, 0),
+        ]
+        assert store.counts() == {good: 1, mixed: 1, other: 0}
+        # and may be asked for again
+        store.put_items([task(failed.item, language="sr"), task(failed.item)])
+        store.put(failed, 1, Completion("5"), seed=None)
+        assert (failed, 1, "5", None) in content(store)
+
+
 def test_rows_come_within_half_a_second_or_two_hundred(tmp_path: Path) -> None:
     path = tmp_path / "r.sqlite"
 

@@ -24,7 +24,14 @@ from hatscore.sampling.codec import (
     prompt_from_json,
     prompt_to_json,
 )
-from hatscore.sampling.store_format import APPLICATION_ID, QUERIES, create, upgrade
+from hatscore.sampling.store_format import (
+    APPLICATION_ID,
+    DROP_ERRORS,
+    DROP_ITEM,
+    QUERIES,
+    create,
+    upgrade,
+)
 from hatscore.sampling.store_waiting import STATEMENTS, Waiting, now
 from hatscore.sampling.task import Cell
 
@@ -310,6 +317,36 @@ class Store:
         self._golds.taken()
         self._items.clear()
         self._waiting.clear()
+
+    def give_up(self, cells: Iterable[Cell], *, first: int = 0) -> None:
+        """Remove the errors of `cells`, and the items that then hold nothing.
+
+        Parameters
+        ----------
+        cells
+            Benchmark, item and language; one that is not stored is passed over.
+        first
+            Remove errors of repeats from this number on; above 0 the items stay.
+
+        Raises
+        ------
+        RunError
+            The file cannot be written.
+        """
+        self.flush()
+        self._waiting.undo()  # numbers of items may change
+        with self._guard("write"):
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                for cell in cells:
+                    self._connection.execute(DROP_ERRORS, (*cell, first))
+                    if not first:
+                        self._connection.execute(DROP_ITEM, cell)
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
 
     # -- reading -------------------------------------------------------------------------
 

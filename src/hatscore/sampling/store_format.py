@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "APPLICATION_ID",
+    "DROP_ERRORS",
+    "DROP_ITEM",
     "MOST_REPEATS",
     "QUERIES",
     "REPEAT_BITS",
@@ -209,6 +211,19 @@ QUERIES = {
         """,  # noqa: S608 - constants
     ),
 }
+
+_THIS = "i.benchmark = ? AND i.item = ? AND i.language = ?"
+# By benchmark, item, language and the number of the first repeat.
+DROP_ERRORS = f"""
+    DELETE FROM replies WHERE error IS NOT NULL AND id IN (
+      SELECT r.id FROM items i CROSS JOIN replies r ON {_OF_ITEM}
+      WHERE {_THIS} AND r.id & {_LAST} >= ?)
+"""  # noqa: S608 - constants
+# By benchmark, item and language; one that has a reply or an error stays.
+DROP_ITEM = f"""
+    DELETE FROM items AS i WHERE {_THIS}
+    AND NOT EXISTS (SELECT 1 FROM replies r WHERE {_OF_ITEM})
+"""  # noqa: S608 - constants
 
 
 def create(connection: sqlite3.Connection) -> None:
