@@ -612,3 +612,28 @@ def test_plan_says_what_it_does_not_know(capsys):
         code, _, err = run_cli(capsys, "plan", "-b", "wordmath", *more)
         assert code == 2
         assert message in " ".join(err.split())
+
+
+def test_a_growth_that_brought_no_reply_is_given_up(known_model, tmp_path, capsys):
+    """A mistaken request with the server away leaves nothing: the old command finds the end."""
+    directory = tmp_path / "run"
+    command = arguments(known_model, directory, languages=["de", "ru"])
+    assert run_cli(capsys, *command)[0] == 0
+    config, decided = (directory / "run.json").read_text(), PlanState.read(directory).benchmarks
+    before, got = read(directory), replies(directory)
+    away = [*arguments(known_model, directory, languages=["de", "ru", "fr"]), "--tries", 1]
+    away = ["http://127.0.0.1:9" if x == known_model.url else x for x in away]
+    assert run_cli(capsys, *away)[0] != 0
+    grown = json.loads((directory / "run.json").read_text())["benchmarks"][0]
+    assert "fr" in grown["languages"]
+    assert PlanState.read(directory).benchmarks["wordmath"].stage != "done"
+
+    code, out, err = run_cli(capsys, *command)
+    assert code == 0
+    assert "incomplete" not in out + err
+    assert (directory / "run.json").read_text() == config
+    assert PlanState.read(directory).benchmarks == decided
+    assert decided["wordmath"].widened
+    assert read(directory).notes == before.notes
+    assert read(directory).frame.equals(before.frame)
+    assert replies(directory) == got

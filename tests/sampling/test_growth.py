@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import hatscore.sampling.run as run_module
 from hatscore.benchmarks import get_benchmark
 from hatscore.benchmarks.base import Bindable
 from hatscore.benchmarks.chosen import load_chosen
@@ -20,10 +21,12 @@ from hatscore.sampling import (
     make_tasks,
 )
 from hatscore.sampling.client import Completion
+from hatscore.sampling.cluster_shard import Aside
 from hatscore.sampling.config import differences
 from hatscore.sampling.plan import Decision
 from hatscore.sampling.plan_state import BenchmarkState, PlanState
 from hatscore.sampling.run import check_resumable
+from hatscore.sampling.store import Store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -77,14 +80,39 @@ def tasks_of(plan: BenchmarkPlan) -> list[Task]:
     return make_tasks(benchmark, items, mode="chat", prompt_language="native", repeats=plan.repeats)
 
 
-def begun(directory: Path, plan: BenchmarkPlan, *, text: str = "Answer: 1") -> RunConfig:
-    """Make a run that holds a reply to the first prompt."""
+def begun(directory: Path, plan: BenchmarkPlan, *, whole: bool = False) -> RunConfig:
+    """Make a run that holds a reply to the first prompt, or all that it asks for."""
     config = config_of(plan)
     with Run.create_or_resume(directory, config) as run:
         tasks = tasks_of(plan)
         run.store.put_items(tasks)
-        run.store.put(tasks[0].cell, 0, Completion(text, "stop"), seed=None)
+        for task in tasks if whole else tasks[:1]:
+            for repeat in range(task.repeats if whole else 1):
+                run.store.put(task.cell, repeat, Completion("Answer: 1", "stop"), seed=None)
     return config
+
+
+def fail(directory: Path, plan: BenchmarkPlan) -> RunConfig:
+    """Ask a run for `plan` where no reply comes: every request that it lacks ends in an error."""
+    with Run.create_or_resume(directory, config_of(plan)) as run:
+        tasks = tasks_of(plan)
+        run.store.put_items(tasks)
+        held = run.store.good_repeats()
+        for task in tasks:
+            for repeat in set(range(task.repeats)) - set(held.get(task.cell, ())):
+                run.store.put(task.cell, repeat, Completion("", error="HTTP 503"), seed=None)
+        return run.config
+
+
+def contents(directory: Path) -> tuple[object, ...]:
+    """Return what a run is, all its rows and all that its plan has decided."""
+    with Run.open(directory) as run:
+        return (
+            run.config,
+            run.store.counts(),
+            list(run.store.rows()),
+            PlanState.read(directory).benchmarks,
+        )
 
 
 def refusal(directory: Path, *plans: BenchmarkPlan) -> str:
@@ -124,11 +152,10 @@ def test_a_run_grows_and_keeps_what_it_has(tmp_path: Path, wider: BenchmarkPlan)
         assert run.config.benchmarks == (wider,)
     with Run.create_or_resume(tmp_path, asked) as run:
         assert run.grown == ()
-    assert "This cannot: wordmath: " in refusal(tmp_path, plan_of("de"))
 
 
 def test_a_run_loses_nothing(tmp_path: Path) -> None:
-    begun(tmp_path, plan_of("de", "fr"))
+    begun(tmp_path, plan_of("de", "fr"), whole=True)
     for plan, why in (
         (plan_of("de", "ru"), "it holds fr too: ask for all its languages"),
         (plan_of("ru"), "it holds de, fr too"),
@@ -136,7 +163,7 @@ def test_a_run_loses_nothing(tmp_path: Path) -> None:
         (plan_of("de", "fr", items=4, repeats=9), "2 of its items ("),
     ):
         said = refusal(tmp_path, plan)
-        assert why in said
+        assert f"and lose those without a reply. This cannot: wordmath: {why}" in said
         assert "benchmarks.wordmath." in said
 
 
@@ -164,7 +191,7 @@ def test_a_language_without_some_of_the_items_is_another_run(tmp_path: Path) -> 
     table.write_text("item,language,question,answer\n" + "\n".join(rows[:-4]) + "\n", "utf-8")
     options = {"data": str(table), "missing": "drop"}
     run = tmp_path / "run"
-    begun(run, plan_of("de", name="custom", options=options, items=None))
+    begun(run, plan_of("de", name="custom", options=options, items=None), whole=True)
     said = refusal(run, plan_of("de", "fr", name="custom", options=options, items=None))
     assert "1 of its items (6) are not among the 6 that are asked for" in said
     assert "leave out languages in which they do not exist" in said
@@ -216,14 +243,66 @@ def test_a_directory_with_anything_else_is_left_alone(tmp_path: Path, name: str)
     assert (tmp_path / name).is_dir()
 
 
+# -- what has brought no reply ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "wider",
+    [
+        plan_of("de", "fr"),
+        plan_of("de", repeats=6),
+        plan_of("de", items=9),
+        plan_of("fr", "ru", "de", items=40, repeats=10),
+    ],
+    ids=["languages", "repeats", "items", "everything"],
+)
+def test_what_has_brought_no_reply_is_given_up_again(tmp_path: Path, wider: BenchmarkPlan) -> None:
+    before = begun(tmp_path, plan_of("de"), whole=True)
+    was = contents(tmp_path)
+    grown = fail(tmp_path, wider)
+    assert contents(tmp_path) != was
+    check_resumable(tmp_path, before)
+    assert contents(tmp_path)[0] == grown  # it was only looked at
+    with Run.create_or_resume(tmp_path, before) as run:
+        assert list(run.grown) == differences(grown, before)
+    assert contents(tmp_path) == was
+    fail(tmp_path, wider)
+    with Run.create_or_resume(tmp_path, config_of(wider)) as run:
+        held = run.store.good_repeats()
+        new = next(t for t in tasks_of(wider) if len(held.get(t.cell, ())) < wider.repeats)
+        run.store.put(new.cell, wider.repeats - 1, Completion("Answer: 1"), seed=None)
+    assert "This cannot: wordmath: " in refusal(tmp_path, plan_of("de"))
+
+
+def test_some_is_given_up_while_other_joins(tmp_path: Path) -> None:
+    begun(tmp_path, plan_of("de"), whole=True)
+    fail(tmp_path, plan_of("de", "fr"))
+    asked = plan_of("de", "ru", items=9)
+    with Run.create_or_resume(tmp_path, config_of(asked)) as run:
+        assert run.config.benchmarks == (asked,)
+        assert {cell.language for cell in run.store.counts()} == {"en", "de"}
+
+
+def test_what_was_set_aside_may_be_of_what_is_given_up(tmp_path: Path) -> None:
+    begun(tmp_path, plan_of("de"), whole=True)
+    fail(tmp_path, plan_of("de", "fr"))
+    Aside(tmp_path).put(b"paid for")
+    assert "take them in with --mixed-models first" in refusal(tmp_path, plan_of("de"))
+
+
 # -- under a plan ---------------------------------------------------------------------------
 
 
 def planned(
-    directory: Path, plan: BenchmarkPlan, *, stage: str = "done", undecided: int = 0
+    directory: Path,
+    plan: BenchmarkPlan,
+    *,
+    stage: str = "done",
+    undecided: int = 0,
+    whole: bool = False,
 ) -> BenchmarkState:
     """Make a run whose plan has decided about its items."""
-    begun(directory, plan)
+    begun(directory, plan, whole=whole)
     items = list(dict.fromkeys(task.item.id for task in tasks_of(plan)))
     items = items[: len(items) - undecided]
     targets = tuple(plan.languages[1:])
@@ -256,7 +335,7 @@ def test_new_languages_are_begun_by_what_is_decided(tmp_path: Path, plan: Sampli
     assert state.replies == before.replies
     assert set(state.targets.values()) == {("de", "fr", "ru")}
     assert state.stage == "source"
-    assert not state.widened  # they are estimated anew with the others
+    assert state.widened == before.widened  # those that join have none yet
     Run.create_or_resume(tmp_path, wider).close()
     assert state_of(tmp_path) == state
 
@@ -331,3 +410,126 @@ def test_a_plan_of_older_rules_does_not_grow(tmp_path: Path) -> None:
     path.write_text(text.replace('{"de":4.0}', '{"de":[4.0,1]}'), "utf-8")
     assert not PlanState.read(tmp_path).continues
     assert "an older hatscore" in refusal(tmp_path, plan_of("de", "fr", plan=EFFICIENT))
+
+
+def begin(directory: Path, *languages: str) -> None:
+    """Decide first replies in `languages`, as the stages do, of which none comes."""
+    plans = PlanState.read(directory)
+    state = plans.benchmarks["wordmath"]
+    for language in languages:
+        state.replies[language] = dict.fromkeys(state.decisions, 1)
+        state.standing[language] = {}
+    state.stage = "first"
+    plans.write()
+
+
+PLANS = pytest.mark.parametrize("plan", [EFFICIENT, SamplingPlan("width", 0.15, 0.1)], ids=str)
+
+
+@PLANS
+@pytest.mark.parametrize("asked_for", [False, True])
+def test_a_plan_is_where_it_was_without_the_languages_that_never_answered(
+    tmp_path: Path, plan: SamplingPlan, *, asked_for: bool
+) -> None:
+    narrow = plan_of("de", "fr", plan=plan)
+    planned(tmp_path, narrow, whole=True)
+    was = contents(tmp_path)
+    wide = plan_of("ru", "fr", "it", "de", plan=plan)
+    fail(tmp_path, wide)
+    if asked_for:
+        begin(tmp_path, "ru", "it")
+    before = state_of(tmp_path)
+    check_resumable(tmp_path, config_of(narrow))
+    assert state_of(tmp_path) == before
+    Run.create_or_resume(tmp_path, config_of(narrow)).close()
+    assert contents(tmp_path)[1:] == was[1:]
+    assert state_of(tmp_path).stage == "done"
+    # one stays, and the plan goes on to find its level
+    fail(tmp_path, wide)
+    one = plan_of("fr", "it", "de", plan=plan)
+    Run.create_or_resume(tmp_path, config_of(one)).close()
+    state = state_of(tmp_path)
+    assert state.stage == "source"
+    assert set(state.targets.values()) == {("de", "fr", "it")}
+    # another joins in its place
+    other = plan_of("fr", "ja", "de", plan=plan)
+    Run.create_or_resume(tmp_path, config_of(other)).close()
+    assert set(state_of(tmp_path).targets.values()) == {("de", "fr", "ja")}
+    assert state_of(tmp_path).stage == "source"
+    begin(tmp_path, "ja")
+    said = refusal(tmp_path, plan_of("fr", "ja", "de", plan=plan, items=9))
+    assert "at the stage 'first', and ja joins it: let it end first" in said
+
+
+def test_a_language_that_never_answers_can_leave_a_plan_that_waits_for_it(tmp_path: Path) -> None:
+    plan = plan_of("fr", "de", plan=EFFICIENT)
+    planned(tmp_path, plan)
+    plans = PlanState.read(tmp_path)
+    state = plans.benchmarks["wordmath"]
+    state.levels.clear()
+    state.widened.clear()
+    state.stage = "first"
+    plans.write()
+    Run.create_or_resume(tmp_path, config_of(plan_of("fr", plan=EFFICIENT))).close()
+    state = state_of(tmp_path)
+    assert state.stage == "first"
+    assert set(state.replies) == {"fr"}
+
+
+@PLANS
+def test_a_plan_is_where_it_was_without_the_items_that_never_answered(
+    tmp_path: Path, plan: SamplingPlan
+) -> None:
+    narrow = plan_of("de", plan=plan)
+    before = planned(tmp_path, narrow, whole=True)
+    was = contents(tmp_path)
+    fail(tmp_path, replace(narrow, items=9))
+    assert state_of(tmp_path).stage == "first"
+    Run.create_or_resume(tmp_path, config_of(narrow)).close()
+    # the end of the next start notes again what the plan has cost
+    before.widened.clear()
+    before.stage = "done" if plan.width is None else "targets"
+    assert contents(tmp_path)[1:-1] == was[1:-1]
+    assert state_of(tmp_path) == before
+
+
+@pytest.mark.parametrize("killed", ["growing", "giving up"])
+def test_a_plan_of_more_languages_than_the_run_is_put_right(tmp_path: Path, killed: str) -> None:
+    narrow = plan_of("de", plan=EFFICIENT)
+    before = planned(tmp_path, narrow, whole=True)
+    old = (tmp_path / "run.json").read_text("utf-8")
+    Run.create_or_resume(tmp_path, config_of(plan_of("de", "fr", plan=EFFICIENT))).close()
+    if killed == "giving up":
+        begin(tmp_path, "fr")
+    (tmp_path / "run.json").write_text(old, "utf-8")
+    Run.create_or_resume(tmp_path, config_of(narrow)).close()
+    assert state_of(tmp_path) == before
+
+
+def test_nothing_is_lost_between_the_files_of_a_narrower_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed before any of its writes, it goes on with the narrower and with the wider request."""
+    narrow, wide = plan_of("de", plan=EFFICIENT), plan_of("de", "fr", plan=EFFICIENT)
+    for i, (owner, name) in enumerate(
+        ((run_module, "_write"), (PlanState, "write"), (Store, "give_up"))
+    ):
+        for request in (narrow, wide):
+            directory = tmp_path / f"{i}-{len(request.languages)}"
+            before = planned(directory, narrow, whole=True)
+            fail(directory, wide)
+            begin(directory, "fr")
+            with monkeypatch.context() as patch:
+                patch.setattr(owner, name, killed)
+                with pytest.raises(KeyboardInterrupt):
+                    Run.create_or_resume(directory, config_of(narrow))
+            with Run.create_or_resume(directory, config_of(request)) as run:
+                assert set(run.config.benchmarks[0].languages) == set(request.languages)
+            state = state_of(directory)
+            assert set(state.targets.values()) == {request.languages[1:]}
+            assert (state == before) == (request is narrow)
+            assert state.stage == ("done" if request is narrow else "first")
+
+
+def killed(*_: object, **__: object) -> None:
+    raise KeyboardInterrupt

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from hatscore.errors import InputError, RunError
 from hatscore.sampling.config import RunConfig, differences
-from hatscore.sampling.growth import grow
+from hatscore.sampling.growth import grow, settle
 from hatscore.sampling.lock import Lock
 from hatscore.sampling.observed import OBSERVED_NAME
 from hatscore.sampling.servers import SERVERS_NAME
 from hatscore.sampling.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from types import TracebackType
 
 __all__ = ["CONFIG_NAME", "LOCK_NAME", "STORE_NAME", "Run", "check_resumable"]
@@ -51,7 +52,8 @@ class Run:
     resumed
         Whether it existed before.
     grown
-        What it has more of than before, as :func:`hatscore.sampling.config.differences` says it.
+        What it has more or less of than before, as :func:`hatscore.sampling.config.differences`
+        says it.
     """
 
     def __init__(
@@ -81,8 +83,8 @@ class Run:
             Created with its parents when missing.
         config
             What is asked for; what the directory holds must be the same run, or one that can
-            grow to it: it may gain languages, items and repeats. A run without a reply is
-            begun anew.
+            become it: it may gain languages, items and repeats, and lose those that have brought
+            no reply. A run without a reply is begun anew.
 
         Raises
         ------
@@ -128,6 +130,7 @@ class Run:
         store = Store(directory / STORE_NAME)
         try:
             if not different:
+                settle(directory, stored, store)
                 return cls(directory, stored, store, lock=lock)
             if _is_empty(directory, store):
                 store.close()
@@ -135,8 +138,7 @@ class Run:
                 _write(path, config)
                 store = Store(directory / STORE_NAME)
                 return cls(directory, config, store, lock=lock, resumed=False)
-            grown = _grown(directory, stored, config, store)
-            _write(path, grown)
+            grown = _grown(directory, stored, config, store, write=partial(_write, path))
         except BaseException:
             store.close()
             raise
@@ -198,17 +200,23 @@ def check_resumable(directory: str | Path, config: RunConfig) -> None:
     directory = Path(directory)
     with Run.open(directory) as run:
         if differences(run.config, config) and not _is_empty(directory, run.store):
-            _grown(directory, run.config, config, run.store, write=False)
+            _grown(directory, run.config, config, run.store)
 
 
 def _grown(
-    directory: Path, stored: RunConfig, asked: RunConfig, store: Store, *, write: bool = True
+    directory: Path,
+    stored: RunConfig,
+    asked: RunConfig,
+    store: Store,
+    *,
+    write: Callable[[RunConfig], None] | None = None,
 ) -> RunConfig:
     """Return what a run is when it has grown; RunError where it cannot."""
-    grown = grow(directory, stored, asked, store.counts(), write=write)
+    grown = grow(directory, stored, asked, store, write=write)
     if not isinstance(grown, str):
         return grown
-    why = f"\nA run may gain languages, items and repeats. This cannot: {grown}." if grown else ""
+    may = "A run may gain languages, items and repeats, and lose those without a reply"
+    why = f"\n{may}. This cannot: {grown}." if grown else ""
     raise RunError(
         f"{directory}: holds another run; choose another directory, or ask for the same:\n  "
         + "\n  ".join(differences(stored, asked))
