@@ -196,3 +196,92 @@ def test_workers_sample_what_one_machine_would(world, tmp_path, capsys, monkeypa
     assert Counter((i, x) for i, x, _ in replies(then) if x != SOURCE) == asked
     assert (shelf / "x" / "plan.json").read_bytes() == (then / "plan.json").read_bytes()
     assert (shelf / "x" / "verdicts.sqlite").is_file()
+
+
+def refusing(judge, refused):
+    """Let the judge refuse some answers, as a content filter does."""
+    answer = judge._answer
+
+    def answering(asked):
+        text = asked.body["messages"][0]["content"]
+        found = answer(asked)
+        if any(f"Question {name} en?" in text for name in refused):
+            return type(found)(status=400, text="not this one")
+        return found
+
+    judge._answer = answering
+    return answer
+
+
+def test_half_of_an_items_verdicts_decide_nothing(world, tmp_path, capsys):
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    given = ["--send-seed", *world.by_judge]
+    assert run_cli(capsys, *world.command(whole, *given))[0] == 0
+    late = {"2", "16", "31", "44"}
+    answer = refusing(world.judge, late)
+    code, printed, err = run_cli(capsys, *world.command(broken, *given))
+    assert code == 1
+    assert "has not been heard on" in err
+    assert "HAT" in printed  # what has been heard is scored
+    decided = PlanState.read(broken).benchmarks["eclektic"].decisions
+    assert not decided.keys() & late
+    world.judge._answer = answer
+    code, _, err = run_cli(capsys, *world.command(broken, *given))
+    assert code == 0, err
+    first, then = (PlanState.read(d).benchmarks["eclektic"] for d in (whole, broken))
+    assert {i: d[:2] for i, d in then.decisions.items()} == {
+        i: d[:2] for i, d in first.decisions.items()
+    }
+    assert then.stage == "done"
+    assert set(then.widened) == set(SLOPES)
+    # those that came late had both stages of replies: as many as they have in the other run
+    for language in SLOPES:
+        for item in late:
+            if then.decisions[item].k:
+                assert then.repeats(item, language) >= first.repeats(item, language) - 1
+
+
+def test_what_a_judge_always_refuses_ends_no_start(world, tmp_path, capsys):
+    out = tmp_path / "run"
+    refusing(world.judge, {str(i) for i in range(0, ITEMS, 3)})
+    given = world.command(out, "--tries", 1, "--plan", "paper", "--repeats", 2, *world.by_judge)
+    for start in range(3):
+        code, printed, err = run_cli(capsys, *given)
+        assert code == 1, start
+        assert "macro average" in printed
+        if start:  # the first one may meet a refusal before any answer
+            assert "has not been heard on" in err
+    assert len(replies(out)) == 3 * ITEMS * 2
+    with closing(sqlite3.connect(out / "verdicts.sqlite")) as db:
+        heard = set(db.execute("SELECT DISTINCT item, language FROM verdicts"))
+    refused = {(str(i), SOURCE) for i in range(0, ITEMS, 3)}
+    assert heard == {(str(i), x) for i in range(ITEMS) for x in (SOURCE, *SLOPES)} - refused
+
+
+def test_of_several_models_those_that_answer_are_judged(world, tmp_path, capsys):
+    given = world.command(tmp_path / "runs", "--items", 10, "--repeats", 2, *world.by_judge)
+    code, printed, err = run_cli(capsys, "run", "openai-api/nosuch", *given[1:])
+    assert code == 2
+    assert "does not serve 'nosuch'" in err
+    assert "openai-api/test-model on eclektic" in printed
+    assert "wait for a verdict" not in printed + err
+
+
+def test_judges_are_asked_whether_they_are_there_before_the_model_is(world, tmp_path, capsys):
+    out = tmp_path / "run"
+    typo = ["--judge", "openai-api/jugde", "--judge-url", world.judge.url]
+    code, _, err = run_cli(capsys, *world.command(out, *typo))
+    assert code == 2
+    assert "does not serve 'jugde'" in err
+    assert world.model.requests == []
+    assert not out.exists()
+    # nor does a run grow for want of one
+    few = world.command(out, *world.by_judge)
+    few[few.index("-l") + 1] = "en,de"
+    assert run_cli(capsys, *few)[0] == 0
+    before = {name: (out / name).read_bytes() for name in ("run.json", "plan.json")}
+    code, _, err = run_cli(capsys, *world.command(out))
+    assert code == 2
+    assert "goes by what a judge says; name the judge with --judge" in err
+    assert {name: (out / name).read_bytes() for name in before} == before
+    assert run_cli(capsys, *world.command(out, *world.by_judge))[0] == 0

@@ -29,6 +29,7 @@ __all__ = [
     "MissingExtraError",
     "ModelError",
     "ReaderError",
+    "RefusedRequestError",
     "RunError",
     "UnknownNameError",
 ]
@@ -93,6 +94,13 @@ class UnknownNameError(InputError):
 
 class ModelError(HatscoreError):
     """The model or its server does not answer as it must."""
+
+
+class RefusedRequestError(ModelError):
+    """The model's server refuses what was sent, before it has answered anything.
+
+    It may be about every request or about this prompt alone: nobody knows yet.
+    """
 
 
 class InsufficientData(HatscoreError):  # noqa: N818 - the public name of DESIGN.md

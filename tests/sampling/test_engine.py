@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections import Counter
 from itertools import pairwise
@@ -29,11 +30,13 @@ from hatscore.sampling import (
     Summary,
     Task,
     run_sampling,
+    run_stages,
     sample,
 )
 from hatscore.sampling.clients.openai_http import OpenAIClient
 from hatscore.sampling.clients.retry import Retry
 from hatscore.sampling.engine import MOST_FAILED, request_seed
+from hatscore.sampling.servers import Limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -405,6 +408,28 @@ def test_signals_stop_in_good_order(
     assert int(count) == len(held)
     assert len(held) == 3 * len(server.requests)  # what was under way is paid for, and kept
     assert len(held) < 120
+
+
+def test_a_stop_in_the_last_requests_is_a_stop(model_server: Serve, tmp_path: Path) -> None:
+    """What was under way completes the stage, and nothing comes after it."""
+    server = model_server(latency_s=0.5)
+    tasks = make(4, 2)
+    asked = []
+
+    def then(summary: Summary) -> list[Task]:
+        asked.append(summary)
+        return tasks
+
+    timer = threading.Timer(0.25, os.kill, (os.getpid(), signal.SIGINT))
+    with Run.create_or_resume(tmp_path / "run", config()) as run:
+        client = OpenAIClient("test-model", server.url, retry=QUICK, max_n=2)
+        client.recall(Limits(2))
+        timer.start()
+        with pytest.raises(KeyboardInterrupt):
+            run_stages(run, tasks, client, then=then, concurrency=8)
+        assert run.store.usage().replies == 2 * len(tasks)
+    assert asked == []
+    assert len(server.requests) == len(tasks)
 
 
 def test_a_second_signal_drops_what_is_under_way(model_server: Serve, tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ import click
 
 from hatscore.cli.prepared import maker, prepare, runs_in_workers
 from hatscore.cli.progress import OverStages, show_progress
-from hatscore.errors import ModelError
-from hatscore.planning import sample_planned, staged, stored_plans, together
+from hatscore.errors import InputError, ModelError
+from hatscore.planning import sample_planned, staged, stored_config, stored_plans, together
 from hatscore.sampling import Run, run_sampling, run_stages
+from hatscore.sampling.config import differences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -58,6 +59,7 @@ def sample_all(
         opened = []
         for request, directory in zip(requests, directories, strict=True):
             prepared = prepare(request, stored_plans(directory))
+            _look_at_judges(prepared, directory)
             run = stack.enter_context(Run.create_or_resume(directory, prepared.config))
             opened.append((run, prepared, directory))
         for run, prepared, directory in opened:
@@ -85,6 +87,7 @@ def _sample_on_cluster(
             if url is not None:
                 fetch_run(url, directory)
             prepared = prepare(request, stored_plans(directory))
+            _look_at_judges(prepared, directory)
             run = stack.enter_context(Run.create_or_resume(directory, prepared.config))
             local = prepared.client.kind == "local"
             make = maker(request, threads=max(1, int(cluster.cpus_per_worker)) if local else None)
@@ -93,7 +96,7 @@ def _sample_on_cluster(
                 level *= cluster.workers or MOST_ENGINES  # each has an engine of its own
             # without a bar of its own: the cluster's stands there
             judge = _judge(prepared, directory, quiet=True)
-            stage, then = staged(run, prepared.tasks, judge=judge)
+            stage, then = staged(run, prepared.tasks, judge=judge, panel=request.judges)
             jobs.append(
                 Job(
                     run,
@@ -113,6 +116,23 @@ def _sample_on_cluster(
     return summaries
 
 
+def _look_at_judges(prepared: Prepared, directory: Path) -> None:
+    """Refuse, before a run is written or paid for, what would stop for want of a judge."""
+    request = prepared.request
+    held = stored_config(directory)
+    if request.judges and held is None:
+        from hatscore.judging import check_judges
+
+        check_judges(request.judges, base_url=request.judge_url)
+    if not request.judges and held is not None and _goes_by_judges(prepared):
+        more = differences(held, prepared.config)
+        if more:
+            raise InputError(
+                f"{directory}: to grow this run ({'; '.join(more)}) its plan goes by what a judge "
+                "says; name the judge with --judge"
+            )
+
+
 def judge_all(
     requests: Sequence[Request],
     directories: Sequence[Path],
@@ -126,7 +146,7 @@ def judge_all(
 
     Raises
     ------
-    InputError, ModelError, RunError
+    InputError, RunError
         As of :func:`hatscore.judging.run_judging` and
         :func:`hatscore.sampling.cluster_shard.publish_run`.
     """
@@ -134,7 +154,12 @@ def judge_all(
     try:
         for request, directory in zip(requests, directories, strict=True):
             if request.judges:
-                complete &= _ask_judges(request, directory, quiet=quiet)
+                try:
+                    complete &= _ask_judges(request, directory, quiet=quiet)
+                except ModelError as error:
+                    # what has been heard is scored, and the same command asks for the rest
+                    click.echo(f"Error: {error}", err=True)
+                    complete = False
     finally:
         if cluster is not None and cluster.shelf_url is not None:
             _publish(directories, cluster.shelf_url, quiet=quiet)
@@ -180,11 +205,14 @@ def _ask_judges(request: Request, directory: Path, *, quiet: bool) -> bool:
 def _judge(prepared: Prepared, directory: Path, *, quiet: bool) -> Callable[[], bool] | None:
     """Return what has the replies judged between stages; None where no plan goes by judges."""
     request = prepared.request
-    planned = {b.name for b in prepared.config.benchmarks if b.plan.kind != "paper"}
-    needed = any(t.benchmark in planned and t.item.gold.kind == "judge" for t in prepared.tasks)
-    if not needed or not request.judges:
+    if not request.judges or not _goes_by_judges(prepared):
         return None
     return partial(_ask_judges, request, directory, quiet=quiet)
+
+
+def _goes_by_judges(prepared: Prepared) -> bool:
+    planned = {b.name for b in prepared.config.benchmarks if b.plan.kind != "paper"}
+    return any(t.benchmark in planned and t.item.gold.kind == "judge" for t in prepared.tasks)
 
 
 def sample_into(request: Request, directory: Path, *, quiet: bool = False) -> Summary:
@@ -209,6 +237,7 @@ def sample_prepared(prepared: Prepared, directory: Path, *, quiet: bool = False)
     InputError, ModelError, RunError
         As `run_sampling`.
     """
+    _look_at_judges(prepared, directory)
     with Run.create_or_resume(directory, prepared.config) as run:
         return _sample_run(run, prepared, directory, quiet=quiet)
 
@@ -235,7 +264,7 @@ def _sample_run(run: Run, prepared: Prepared, directory: Path, *, quiet: bool) -
             progress = _over_stages(shown, stage)
             return run_sampling(run, stage.tasks, prepared.client, progress=progress, **sampling)
 
-    return sample_planned(run, prepared.tasks, start, judge=judge)
+    return sample_planned(run, prepared.tasks, start, judge=judge, panel=request.judges)
 
 
 def _in_one_go(

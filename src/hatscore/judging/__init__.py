@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from hatscore.judging.engine import JudgeSummary, judge_replies, make_judges, run_judging
+from hatscore.judging.engine import (
+    JudgeSummary,
+    check_judges,
+    judge_replies,
+    make_judges,
+    run_judging,
+)
 from hatscore.judging.labels import read_labels
 from hatscore.judging.prompt import JUDGE_VERSION, judge_prompt
 from hatscore.judging.statuses import Judged, majority, read_verdicts, verdict_statuses
@@ -16,6 +22,7 @@ __all__ = [
     "ReplyKey",
     "Verdict",
     "VerdictStore",
+    "check_judges",
     "judge_prompt",
     "judge_replies",
     "majority",

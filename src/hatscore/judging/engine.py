@@ -7,6 +7,7 @@ tokens; what still cannot be read stays so and is counted as ``judge_unparsed``.
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -21,6 +22,7 @@ from hatscore.sampling.codec import clean
 from hatscore.sampling.engine import sample
 from hatscore.sampling.lock import Lock
 from hatscore.sampling.run import Run
+from hatscore.sampling.servers import Limits, Remembering
 from hatscore.sampling.start import make_client, run_to_end
 from hatscore.sampling.store import now
 from hatscore.sampling.task import Cell, Task
@@ -34,7 +36,14 @@ if TYPE_CHECKING:
     from hatscore.sampling.engine import Progress
     from hatscore.sampling.start import NamedClient
 
-__all__ = ["JUDGE_LOCK_NAME", "JudgeSummary", "judge_replies", "make_judges", "run_judging"]
+__all__ = [
+    "JUDGE_LOCK_NAME",
+    "JudgeSummary",
+    "check_judges",
+    "judge_replies",
+    "make_judges",
+    "run_judging",
+]
 
 JUDGE_LOCK_NAME = "judge.lock"
 
@@ -113,8 +122,9 @@ class _Sink:
     def good_repeats(self) -> dict[Cell, range]:
         return {self.cell(name): range(v.attempts) for name, v in self.verdicts.items()}
 
-    def failed_cells(self) -> tuple[Cell, ...]:
-        return ()  # only verdicts are kept
+    def failed_cells(self) -> frozenset[Cell]:
+        failed = self.store.failures(self.judge)
+        return frozenset(self.cell(name) for name in failed if name in self.found)
 
     def put_all(
         self,
@@ -129,6 +139,8 @@ class _Sink:
         for repeat, completion in zip(repeats, completions, strict=True):
             if completion.error is None:
                 self._put(cell, repeat, completion)
+            else:
+                self.store.put_failure(self.judge, cell.item)
 
     def _put(self, cell: Cell, repeat: int, completion: Completion) -> None:
         first = self.verdicts.get(cell.item)
@@ -190,6 +202,7 @@ async def judge_replies(
     judge: str,
     concurrency: int = 8,
     progress: Callable[[Progress], None] | None = None,
+    stop: asyncio.Event | None = None,
 ) -> JudgeSummary:
     """Ask `client` for every verdict that `store` lacks of the replies of `run`.
 
@@ -210,6 +223,8 @@ async def judge_replies(
     progress
         Called as by :func:`hatscore.sampling.engine.sample`, for the first tries, then for the
         second ones.
+    stop
+        When it is set, nothing more is asked, and what is under way is waited for.
 
     Raises
     ------
@@ -228,6 +243,8 @@ async def judge_replies(
         )
     sink = _Sink(store, judge, found)
     sink.resume()
+    if sink.verdicts and isinstance(client, Remembering):
+        client.recall(Limits(1))  # it has answered before: what it refuses is about one answer
     summary = JudgeSummary(
         judge=judge,
         replies=sum(len(subject.keys) for subject in found.values()),
@@ -240,7 +257,13 @@ async def judge_replies(
         # what failed in the first attempt is not asked for again at this start
         tasks = [t for t in sink.due(attempt) if attempt == 0 or t.item.id in sink.verdicts]
         part = await sample(
-            sink, tasks, client, params=JUDGE_PARAMS, concurrency=concurrency, progress=progress
+            sink,
+            tasks,
+            client,
+            params=JUDGE_PARAMS,
+            concurrency=concurrency,
+            progress=progress,
+            stop=stop,
         )
         summary = replace(
             summary,
@@ -304,6 +327,7 @@ def run_judging(
         As :func:`judge_replies`; RunError too when another process judges this run.
     """
     clients = make_judges(judges, base_url=base_url, timeout_s=timeout_s, tries=tries)
+    stop = asyncio.Event()
 
     async def main() -> list[JudgeSummary]:
         try:
@@ -323,14 +347,51 @@ def run_judging(
                             judge=judge,
                             concurrency=concurrency,
                             progress=_named(progress, judge),
+                            stop=stop,
                         )
                     )
+                    if stop.is_set():
+                        break
                 return summaries
         finally:
             for client in clients:
                 await client.close()
 
-    return run_to_end(main, instead="await hatscore.judging.judge_replies(run, store, ...)")
+    def first_stop() -> bool:
+        if stop.is_set():
+            return False
+        stop.set()
+        return True
+
+    instead = "await hatscore.judging.judge_replies(run, store, ...)"
+    summaries = run_to_end(main, instead=instead, first_stop=first_stop)
+    if stop.is_set():
+        raise KeyboardInterrupt
+    return summaries
+
+
+def check_judges(judges: Sequence[str], *, base_url: str | None = None) -> None:
+    """Ask whether the judges are there, where that costs nothing.
+
+    Raises
+    ------
+    InputError
+        As :func:`make_judges`.
+    ModelError
+        A server does not answer, or does not serve the judge.
+    """
+    # a model on this machine would be loaded for it
+    clients = [c for c in make_judges(judges, base_url=base_url) if c.kind != "local"]
+
+    async def main() -> None:
+        try:
+            for client in clients:
+                await client.check()
+        finally:
+            for client in clients:
+                await client.close()
+
+    run_to_end(main, instead="await client.check()")
 
 
 def make_judges(

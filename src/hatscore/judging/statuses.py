@@ -36,12 +36,15 @@ class Judged:
         asked, or neither yes nor no could be read.
     notes
         What a reader of the scores should know, in words.
+    waiting
+        Replies on which a judge of the panel has not been heard.
     """
 
     judges: tuple[str, ...]
     statuses: Mapping[ReplyKey, Status]
     votes: Mapping[str, Mapping[ReplyKey, bool | None]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    waiting: frozenset[ReplyKey] = frozenset()
 
 
 def majority(votes: Sequence[bool | None]) -> Status:
@@ -103,19 +106,21 @@ def read_verdicts(run_directory: str | Path, judges: Sequence[str] | None = None
     panel = tuple(held)
     votes: dict[str, dict[ReplyKey, bool | None]] = {judge: {} for judge in panel}
     statuses: dict[ReplyKey, Status] = {}
-    waiting = 0
+    waiting: set[ReplyKey] = set()
     for reply in replies:
         if reply.status is not None:
             statuses[reply.key] = reply.status
             continue
         subject = reply.subject
         heard = [_of(held[judge].get(reply.key), subject) for judge in panel]
-        waiting += not panel or any(verdict is None for verdict in heard)
+        if not panel or any(verdict is None for verdict in heard):
+            waiting.add(reply.key)
         said = [None if verdict is None else verdict.value for verdict in heard]
         for judge, vote in zip(panel, said, strict=True):
             votes[judge][reply.key] = vote
         statuses[reply.key] = majority(said)
-    return Judged(panel, statuses, votes, tuple(_notes(directory, held, waiting)))
+    notes = tuple(_notes(directory, held, len(waiting)))
+    return Judged(panel, statuses, votes, notes, frozenset(waiting))
 
 
 def _held(path: Path, judges: Sequence[str] | None) -> dict[str, dict[ReplyKey, Verdict]]:

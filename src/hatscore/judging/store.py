@@ -24,6 +24,10 @@ _APPLICATION_ID = 0x48415456  # "HATV"
 _BATCH_SECONDS = 0.5
 _BUSY_MS = 10_000
 
+_FAILURES = (
+    "CREATE TABLE IF NOT EXISTS failures "
+    "(judge TEXT NOT NULL, subject TEXT NOT NULL, PRIMARY KEY (judge, subject)) WITHOUT ROWID"
+)
 _SCHEMA = (
     """
     CREATE TABLE verdicts (
@@ -145,6 +149,8 @@ class VerdictStore:
                 f"{self.path}: not the verdicts of a run in format {_VERSION}; "
                 "move it away and judge again"
             )
+        if not read_only:
+            self._connection.execute(_FAILURES)  # files of earlier versions have none
 
     def put(self, judge: str, keys: Iterable[ReplyKey], verdict: Verdict) -> None:
         """Store `verdict` of `judge` for each of `keys`, in place of what was there."""
@@ -159,18 +165,39 @@ class VerdictStore:
             verdict.prompt_version,
             verdict.created_at,
         )
+        self._begin()
+        heard = (judge, verdict.subject)
         with self._guard("write"):
-            if self._oldest is None:
-                self._connection.execute("BEGIN IMMEDIATE")
-                self._oldest = time.monotonic()
             self._connection.executemany(_PUT, ((*key, judge, *values) for key in keys))
+            self._connection.execute("DELETE FROM failures WHERE judge = ? AND subject = ?", heard)
         self.flush_if_due()
+
+    def put_failure(self, judge: str, subject: str) -> None:
+        """Note that `judge` gave no answer on a subject."""
+        self._begin()
+        put = "INSERT OR REPLACE INTO failures VALUES (?, ?)"
+        with self._guard("write"):
+            self._connection.execute(put, (judge, subject))
+        self.flush_if_due()
+
+    def failures(self, judge: str) -> frozenset[str]:
+        """Return the subjects on which `judge` gave no answer when it was asked last."""
+        query = "SELECT subject FROM failures WHERE judge = ?"
+        with self._guard("read"):
+            return frozenset(name for (name,) in self._connection.execute(query, (judge,)))
 
     def forget(self, judge: str) -> None:
         """Remove every verdict of `judge`."""
         self.flush()
         with self._guard("write"):
-            self._connection.execute("DELETE FROM verdicts WHERE judge = ?", (judge,))
+            for table in ("verdicts", "failures"):
+                self._connection.execute(f"DELETE FROM {table} WHERE judge = ?", (judge,))  # noqa: S608
+
+    def _begin(self) -> None:
+        if self._oldest is None:
+            with self._guard("write"):
+                self._connection.execute("BEGIN IMMEDIATE")
+            self._oldest = time.monotonic()
 
     def flush_if_due(self) -> None:
         """Commit when the oldest waiting verdict has waited for half a second."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hatscore.planning.choice import DEFAULT_PLAN, choose_plan, stored_plans
+from hatscore.planning.choice import DEFAULT_PLAN, choose_plan, stored_config, stored_plans
 from hatscore.planning.stages import HIGHEST, RATIO, Stage, rounds, sample_planned, staged, together
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "rounds",
     "sample_planned",
     "staged",
+    "stored_config",
     "stored_plans",
     "together",
 ]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from hatscore.benchmarks.base import Item
 
-__all__ = ["DEFAULT_PLAN", "choose_plan", "stored_plans"]
+__all__ = ["DEFAULT_PLAN", "choose_plan", "stored_config", "stored_plans"]
 
 DEFAULT_PLAN = SamplingPlan("efficient", KEEP)
 
@@ -80,10 +80,15 @@ def choose_plan(
     return SamplingPlan(), f"{why}; sampled by the full plan"
 
 
+def stored_config(directory: Path) -> RunConfig | None:
+    """Return what the run in `directory` is; None where there is no run that can be read."""
+    try:
+        return RunConfig.from_json((directory / CONFIG_NAME).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, InputError):
+        return None  # what is wrong with a run is said when it is opened
+
+
 def stored_plans(directory: Path) -> dict[str, SamplingPlan]:
     """Return the plan of every benchmark of the run in `directory`; none where there is no run."""
-    try:
-        config = RunConfig.from_json((directory / CONFIG_NAME).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, InputError):
-        return {}  # what is wrong with a run is said when it is opened
-    return {benchmark.name: benchmark.plan for benchmark in config.benchmarks}
+    config = stored_config(directory)
+    return {} if config is None else {b.name: b.plan for b in config.benchmarks}

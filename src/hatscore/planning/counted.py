@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
-from hatscore.errors import InputError
+from hatscore.errors import InputError, UnknownNameError
 from hatscore.grading import grade
-from hatscore.judging import ReplyKey, read_verdicts
+from hatscore.judging import Judged, ReplyKey, read_verdicts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Set as AbstractSet
 
     from hatscore.grading.answer import Status
     from hatscore.sampling import Run
@@ -39,6 +41,8 @@ class Counted:
         Those of them whose plan is not done.
     judge
         Has the stored replies judged that were not yet.
+    panel
+        The judges that it asks; empty for all that have given a verdict.
 
     Raises
     ------
@@ -52,6 +56,7 @@ class Counted:
         judged: Collection[str],
         waiting: Collection[str],
         judge: Callable[[], object] | None,
+        panel: Sequence[str] = (),
     ) -> None:
         if waiting and judge is None:
             raise InputError(
@@ -61,8 +66,10 @@ class Counted:
         self._run = run
         self._judged = judged
         self._judge = judge
+        self._panel = panel
         self._graded: dict[str, dict[str, Counts]] = {}
-        self._verdicts: Mapping[ReplyKey, Status] | None = None
+        self._unheard: dict[str, set[str]] = {}
+        self._verdicts: Judged | None = None
 
     def forget(self) -> None:
         """Grade anew: more replies come."""
@@ -85,21 +92,48 @@ class Counted:
         if benchmark in self._judged and self._verdicts is None:
             if self._judge is not None:
                 self._judge()
-            # as scoring does, by every judge that has given a verdict
-            self._verdicts = read_verdicts(self._run.directory).statuses
+            # a judge of the panel that has never answered is known to nobody: then all waits
+            with contextlib.suppress(UnknownNameError):
+                self._verdicts = read_verdicts(self._run.directory, self._panel or None)
         found: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(lambda: [0, 0]))
+        unheard: set[str] = set()
         for item, response in self._run.store.rows(benchmark):
             key = SOURCE if item.language == item.source_language else item.language
+            if key == SOURCE and self._waits(item, response):
+                unheard.add(item.item)
             status = self._status(item, response)
             cell = found[key][item.item]
             cell[0] += status == "correct"
             cell[1] += status in _COUNTED
-        return {
+        counts = {
             key: {item: (k, n) for item, (k, n) in cells.items()} for key, cells in found.items()
         }
+        self._unheard[benchmark] = unheard
+        return counts
+
+    def unheard(self, benchmark: str) -> AbstractSet[str]:
+        """Return the items some of whose source replies wait for a judge."""
+        self.counts(benchmark, SOURCE)
+        return self._unheard[benchmark]
+
+    def _waits(self, item: StoredItem, response: StoredResponse) -> bool:
+        if item.gold.kind != "judge":
+            return False
+        if self._verdicts is None:
+            return True
+        return ReplyKey(*item.cell, response.repeat) in self._verdicts.waiting
+
+    def any_waits(self, benchmark: str) -> bool:
+        """Whether any reply of a benchmark waits for a judge."""
+        self.counts(benchmark, SOURCE)
+        if benchmark not in self._judged:
+            return False
+        waiting = None if self._verdicts is None else self._verdicts.waiting
+        return waiting is None or any(key.benchmark == benchmark for key in waiting)
 
     def _status(self, item: StoredItem, response: StoredResponse) -> Status:
         if item.gold.kind != "judge":
             return grade(response.reply, item.gold).status
-        key = ReplyKey(item.benchmark, item.item, item.language, response.repeat)
-        return (self._verdicts or {}).get(key, "judge_unparsed")
+        key = ReplyKey(*item.cell, response.repeat)
+        statuses = {} if self._verdicts is None else self._verdicts.statuses
+        return statuses.get(key, "judge_unparsed")

@@ -66,7 +66,11 @@ class Stage(NamedTuple):
 
 
 def rounds(
-    run: Run, tasks: Sequence[Task], *, judge: Callable[[], object] | None = None
+    run: Run,
+    tasks: Sequence[Task],
+    *,
+    judge: Callable[[], object] | None = None,
+    panel: Sequence[str] = (),
 ) -> Generator[Stage, Summary, None]:
     """Yield what is to be sampled, stage by stage; send the summary of each back.
 
@@ -82,6 +86,8 @@ def rounds(
     judge
         Has the stored replies judged that were not yet; called after every stage where a planned
         benchmark is graded by judges.
+    panel
+        The judges that it asks, whose verdicts decide; empty for all that have given any.
 
     Raises
     ------
@@ -102,7 +108,7 @@ def rounds(
     if not plans:
         yield Stage("", list(tasks))
         return
-    stages = _Stages(run, tasks, judge)
+    stages = _Stages(run, tasks, judge, panel)
     summary = yield Stage(stages.first_name(plans), stages.wanted())
     for name, step in (
         ("targets of late items", stages.decide),
@@ -119,14 +125,18 @@ def rounds(
 
 
 def staged(
-    run: Run, tasks: Sequence[Task], *, judge: Callable[[], object] | None = None
+    run: Run,
+    tasks: Sequence[Task],
+    *,
+    judge: Callable[[], object] | None = None,
+    panel: Sequence[str] = (),
 ) -> tuple[Stage, Callable[[Summary], Stage | None] | None]:
     """Return the first stage, and what to call after every stage for the next.
 
     The second is None where the plan has one stage only; called, it returns None at the end.
     Parameters and errors are those of :func:`rounds`.
     """
-    going = rounds(run, tasks, judge=judge)
+    going = rounds(run, tasks, judge=judge, panel=panel)
     first = next(going)
 
     def then(summary: Summary) -> Stage | None:
@@ -144,12 +154,13 @@ def sample_planned(
     sample: Callable[[Stage], Summary],
     *,
     judge: Callable[[], object] | None = None,
+    panel: Sequence[str] = (),
 ) -> Summary:
     """Sample what `run` lacks of `tasks`, stage by stage.
 
     Parameters
     ----------
-    run, tasks, judge
+    run, tasks, judge, panel
         As of :func:`rounds`.
     sample
         Samples a stage and returns when everything was asked for.
@@ -164,7 +175,7 @@ def sample_planned(
     InputError, RunError, ModelError
         As of :func:`rounds` and `sample`; the same call goes on later.
     """
-    stage, then = staged(run, tasks, judge=judge)
+    stage, then = staged(run, tasks, judge=judge, panel=panel)
     summaries = [sample(stage)]
     while then is not None and (more := then(summaries[-1])) is not None:
         summaries.append(sample(more))
@@ -183,7 +194,13 @@ class _Table(NamedTuple):
 class _Stages:
     """What is known of a run between its stages."""
 
-    def __init__(self, run: Run, tasks: Sequence[Task], judge: Callable[[], object] | None) -> None:
+    def __init__(
+        self,
+        run: Run,
+        tasks: Sequence[Task],
+        judge: Callable[[], object] | None,
+        panel: Sequence[str],
+    ) -> None:
         self._run = run
         self._tasks = tasks
         self._state = PlanState.read(run.directory)
@@ -191,7 +208,7 @@ class _Stages:
         self._planned = {b.name for b in run.config.benchmarks if b.plan.kind != "paper"}
         judged = {t.benchmark for t in tasks if t.item.gold.kind == "judge"} & self._planned
         done = {name for name, state in self._state.benchmarks.items() if state.stage == "done"}
-        self._counted = Counted(run, judged, judged - done, judge)
+        self._counted = Counted(run, judged, judged - done, judge, panel)
         self._targets: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
         for task in tasks:
             if not _is_source(task):
@@ -227,7 +244,11 @@ class _Stages:
         counts = {
             item: (k, n)
             for item, (k, n) in self._counted.counts(plan.name, SOURCE).items()
-            if item not in state.decisions and n >= _PAIR and item in targets
+            if item not in state.decisions
+            and n >= _PAIR
+            and item in targets
+            # half of an item's verdicts would decide about it for good
+            and item not in self._counted.unheard(plan.name)
         }
         if not counts:
             return False
@@ -238,6 +259,9 @@ class _Stages:
             # the others are drawn already, so those that come late all take part
             for language in _languages(state):
                 self._first(plan, state, language, list(counts), thin=False)
+            # they take part in finding how many more replies are due
+            state.stage = "first"
+            state.widened.clear()
         self._state.write()
         return late
 
@@ -318,10 +342,13 @@ class _Stages:
             return level_for_width(learned, width, paper=plan.repeats)
 
         new = sorted(state.replies.keys() - state.levels.keys())
-        if width is None and new and state.levels:
-            # one level serves all languages, so those that came later get what the others have
-            common = np.full(len(state.replies), max(state.levels.values()))
-            self._further(plan, common, new)
+        if state.levels:
+            # languages and items that came later get what the others have: those have their
+            # replies already, and found anew the level would be what is left for them to gain
+            highest = max(state.levels.values())
+            languages = sorted(state.replies)
+            levels = np.array([state.levels.get(x, highest) for x in languages])
+            self._further(plan, levels, new or None)
         else:
             self._further(plan, level)
         state.stage = "done" if width is None else "targets"
@@ -391,6 +418,8 @@ class _Stages:
         """Note what the plan has cost in width."""
         state = self._state.benchmarks[plan.name]
         if state.stage != "done" or set(state.widened) == set(state.replies):
+            return
+        if self._counted.any_waits(plan.name):
             return
         table = self._table(plan.name)
         try:

@@ -351,6 +351,6 @@ def _plan_note(
             shown = ", ".join(f"{x} {w:.3f}" for x, w in sorted(wide.items())[:_SHOWN])
             said += (
                 f"; not reached with {plan.repeats} replies per item in {len(wide)} languages "
-                f"({shown}): more items, or more repeats, are needed"
+                f"({shown}): more items are needed, or more repeats in a new directory"
             )
     return said

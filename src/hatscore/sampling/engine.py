@@ -15,16 +15,16 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Protocol
 
-from hatscore.errors import InputError, ModelError
+from hatscore.errors import InputError, ModelError, RefusedRequestError
 from hatscore.sampling.budget import Budget, Meter, Usage
-from hatscore.sampling.client import LetGoError, Waiting
+from hatscore.sampling.client import Completion, LetGoError, Waiting
 from hatscore.sampling.pace import FIRST, Pace, Paced
 from hatscore.sampling.tally import Progress, Summary, Tally
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Mapping
 
-    from hatscore.sampling.client import Client, Completion, SamplingParams
+    from hatscore.sampling.client import Client, SamplingParams
     from hatscore.sampling.task import Cell, Task
 
     _Job = Callable[[], Coroutine[None, None, None]]
@@ -288,6 +288,11 @@ class _Start:
         try:
             came = await self.client.complete(prompt, n=asked, params=self.params, seed=seed)
             completions = came[:asked]
+        except RefusedRequestError as error:
+            # the next start asks others first: were it about this prompt alone, it would bar them
+            lost = [Completion("", error=str(error))] * asked
+            self.store.put_all(cell, repeats[:asked], lost, seed=seed)
+            raise
         finally:
             self.meter.end(asked, completions, prompt)
         if not completions:

@@ -303,7 +303,8 @@ def run_stages(
 
     instead = "await hatscore.sampling.sample(run.store, ...)"
     run_to_end(main, instead=instead, first_stop=first_stop)
-    if stop.is_set() and not summaries[-1].complete:
+    if stop.is_set():
+        # also where this stage came to its end: the caller has more to do
         raise KeyboardInterrupt
     return summaries
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from hatscore.sampling.clients.protocol import error_message
+from hatscore.errors import ModelError
+from hatscore.sampling.clients.protocol import error_message, nearest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -13,14 +15,17 @@ if TYPE_CHECKING:
 __all__ = [
     "Answer",
     "LostError",
+    "Passing",
     "advice",
     "is_about_a_prompt",
     "is_filtered",
     "is_of_a_request",
     "is_out_of_quota",
+    "require_served",
     "served_names",
 ]
 
+_MOST_NAMES = 15
 _OF_A_REQUEST = (400, 413, 422)
 _TOO_LARGE = 413
 _ABOUT_A_PROMPT = ("context_length_exceeded", "invalid_prompt", "string_above_max_length")
@@ -45,6 +50,15 @@ class LostError(Exception):
     def __init__(self, problem: str, *, late: bool = False) -> None:
         super().__init__(problem)
         self.late = late
+
+
+@dataclass(frozen=True, slots=True)
+class Passing:
+    """A failure that may pass."""
+
+    problem: str
+    retry_after: float | None
+    broken: bool = False  # what a server that is away gives
 
 
 def advice(answer: Answer, keys: Sequence[str], *, has_key: bool) -> str:
@@ -110,3 +124,17 @@ def served_names(data: Any) -> list[str] | None:
             found = [entry.get("id"), *(aliases if isinstance(aliases, list) else [])]
             names += [name for name in found if isinstance(name, str)]
     return list(dict.fromkeys(names))
+
+
+def require_served(name: str, served: Sequence[str] | None, url: object, root: str) -> None:
+    """Raise ModelError where a list of models, at `url`, is none or lacks `name`."""
+    if served is None:
+        raise ModelError(
+            f"{url}: expected a list of models in JSON; is this an OpenAI-compatible server?"
+        )
+    if served and not any(n == name or n.endswith(f"/{name}") for n in served):
+        shown = nearest(name, served)
+        more = f" and {len(shown) - _MOST_NAMES} more" if len(shown) > _MOST_NAMES else ""
+        raise ModelError(
+            f"{root} does not serve {name!r}; it serves {', '.join(shown[:_MOST_NAMES])}{more}"
+        )

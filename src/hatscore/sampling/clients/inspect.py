@@ -19,7 +19,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from hatscore.errors import InputError, MissingExtraError, ModelError
+from hatscore.errors import InputError, MissingExtraError, ModelError, RefusedRequestError
 from hatscore.sampling.client import Completion
 from hatscore.sampling.clients.provider_answer import error_words, read_output, status_of
 from hatscore.sampling.clients.provider_request import (
@@ -158,6 +158,7 @@ class InspectClient:
         self._dropped: dict[str, Any] = {}
         self._first_request: dict[str, Any] | None = None
         self._accepted_n = 0  # the most that has worked; 0 before the first answer
+        self._answered_before = False  # in an earlier start
         self._why_less: Why | None = None  # what has lowered max_n
         self._probing = asyncio.Lock()
         self._patience = Patience()
@@ -201,6 +202,7 @@ class InspectClient:
 
     def recall(self, limits: Limits) -> None:
         """Believe the limit that an earlier start has found out."""
+        self._answered_before = True
         if limits.most is not None and limits.most < self.max_n:
             self.max_n, self._why_less = limits.most, limits.why
             if self.max_n == 1:
@@ -414,8 +416,9 @@ class InspectClient:
             # A batch is sent again by inspect itself.
             again = not (self._batch and self._accepted_n)
             return _Passing(words, retry_after, again=again)
-        if status in _NO_WAY or not self._accepted_n:
-            raise ModelError(f"{self.spec}: {words}; {_advice(status)}") from error
+        if status in _NO_WAY or not (self._accepted_n or self._answered_before):
+            kind = RefusedRequestError if status in _REFUSALS else ModelError
+            raise kind(f"{self.spec}: {words}; {_advice(status)}") from error
         return _Passing(words, again=False)  # others were answered: it is about this one
 
     def _lowers(self, words: str, asked: Mapping[str, Any], n: int) -> bool:

@@ -16,23 +16,24 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import aiohttp
 from yarl import URL
 
-from hatscore.errors import ModelError
+from hatscore.errors import ModelError, RefusedRequestError
 from hatscore.sampling.client import Completion
 from hatscore.sampling.clients.http_answer import (
     Answer,
     LostError,
+    Passing,
     advice,
     is_about_a_prompt,
     is_filtered,
     is_of_a_request,
     is_out_of_quota,
+    require_served,
     served_names,
 )
 from hatscore.sampling.clients.protocol import (
@@ -40,7 +41,6 @@ from hatscore.sampling.clients.protocol import (
     check_extra,
     error_message,
     is_about_n,
-    nearest,
     read_answer,
     request_body,
     token_bound,
@@ -68,24 +68,15 @@ __all__ = ["KEY_VARIABLES", "OpenAIClient"]
 KEY_VARIABLES = ("HATSCORE_API_KEY", "OPENAI_API_KEY")
 _PATHS: dict[Mode, str] = {"chat": "/chat/completions", "completion": "/completions"}
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
-_MOST_NAMES = 15
 _CONNECT_S = 30.0
 _OK = 200
 _ABOUT_N = (400, 422, 501)
+_LOOK_S = 0.05
 _MOST_SUSPECTS = 2  # prompts for which one reply came and several did not
 _NO_LIST = (404, 405, 501)
 _LOADING = 503
 _SERVER_ERRORS = 500
 _JSON = {"Content-Type": "application/json"}
-
-
-@dataclass(frozen=True, slots=True)
-class _Passing:
-    """A failure that may pass."""
-
-    problem: str
-    retry_after: float | None
-    broken: bool = False  # what a server that is away gives
 
 
 class OpenAIClient:
@@ -154,7 +145,7 @@ class OpenAIClient:
         self._recalled_n = 1  # the most that has worked in an earlier start
         self._answered = False
         self._answered_before = False  # in an earlier start
-        self._suspects = 0
+        self._suspects = self._under_way = self._refused_now = 0
         self._why_less: Why | None = None  # what has lowered max_n
         self._probing = asyncio.Lock()
         self._probe_failed = False  # then nobody waits for anybody
@@ -225,18 +216,7 @@ class OpenAIClient:
             return  # a server without a list; the first request will tell
         if answer.status != _OK:
             raise self._refused(answer, url)
-        served = served_names(answer.data)
-        if served is None:
-            raise ModelError(
-                f"{url}: expected a list of models in JSON; is this an OpenAI-compatible server?"
-            )
-        if served and not any(n == self.name or n.endswith(f"/{self.name}") for n in served):
-            shown = nearest(self.name, served)
-            more = f" and {len(shown) - _MOST_NAMES} more" if len(shown) > _MOST_NAMES else ""
-            raise ModelError(
-                f"{self.root} does not serve {self.name!r}; it serves "
-                f"{', '.join(shown[:_MOST_NAMES])}{more}"
-            )
+        require_served(self.name, served_names(answer.data), url, self.root)
 
     async def complete(
         self, prompt: Prompt, *, n: int, params: SamplingParams, seed: int | None
@@ -271,6 +251,19 @@ class OpenAIClient:
             ``params.extra`` sets a field that is set here.
         """
         check_extra(params.extra)
+        self._under_way += 1
+        try:
+            return await self._complete(prompt, n, params, seed)
+        except RefusedRequestError as error:
+            if not await self._others_are_answered():
+                raise
+            return [Completion("", error=f"the server refuses this prompt: {error}")] * n
+        finally:
+            self._under_way -= 1
+
+    async def _complete(
+        self, prompt: Prompt, n: int, params: SamplingParams, seed: int | None
+    ) -> list[Completion]:
         attempt, spent, asked = 1, 0.0, n
         while True:
             looks = self._breaker.is_open
@@ -281,7 +274,7 @@ class OpenAIClient:
                 outcome = await self._attempt(prompt, asked, params, seed)
             else:
                 outcome = await self._probe(prompt, asked, params, seed)
-            if not isinstance(outcome, _Passing):
+            if not isinstance(outcome, Passing):
                 if asked < n:
                     self._suspect_n()
                 return outcome
@@ -300,6 +293,16 @@ class OpenAIClient:
                 return [Completion("", error=error)] * min(n, self.max_n)
             await self._patience.wait(wait)
             attempt += 1
+
+    async def _others_are_answered(self) -> bool:
+        """Wait until one of those under way is answered; False where all are refused."""
+        self._refused_now += 1
+        try:
+            while not self._answered and self._refused_now < self._under_way:
+                await self._patience.wait(_LOOK_S)
+            return self._answered
+        finally:
+            self._refused_now -= 1
 
     async def _is_there(self) -> bool:
         """Whether the server answers at all, if not this prompt."""
@@ -332,7 +335,7 @@ class OpenAIClient:
 
     async def _probe(
         self, prompt: Prompt, n: int, params: SamplingParams, seed: int | None
-    ) -> list[Completion] | _Passing:
+    ) -> list[Completion] | Passing:
         """Let only one request at a time find out how many replies the server takes."""
         async with self._probing:
             if not self._takes(n):
@@ -345,7 +348,7 @@ class OpenAIClient:
 
     async def _attempt(
         self, prompt: Prompt, wanted: int, params: SamplingParams, seed: int | None
-    ) -> list[Completion] | _Passing:
+    ) -> list[Completion] | Passing:
         """Ask once, and again only with another form of the same request."""
         url = self._urls[prompt.mode]
         before = self.max_n, self._why_less
@@ -367,7 +370,7 @@ class OpenAIClient:
                 self._breaker.failed(str(error))
                 if isinstance(error, LostError) and error.late:
                     self._push_back(None, began)
-                return _Passing(str(error), None, broken=True)
+                return Passing(str(error), None, broken=True)
             if is_temporary(answer.status) and not is_out_of_quota(answer):
                 self._probe_failed = True
                 return self._passing(answer, began)
@@ -376,19 +379,15 @@ class OpenAIClient:
                 return [Completion("", "content_filter", latency_s=answer.latency_s)] * n
             if self._switch_field(answer, field) or self._lower_n(answer, n):
                 continue
-            if not self._is_about_the_prompt(answer):
-                raise self._refused(answer, url)
             if n == 1:
                 self.max_n, self._why_less = before  # nor was it the number of replies
+            some = self._answered or self._answered_before
+            if not (is_about_a_prompt(answer) or (some and is_of_a_request(answer))):
+                raise self._refused(answer, url)
             refusal = f"the server refuses this prompt: {self._words(answer)}"
             return [Completion("", error=refusal)] * n
 
-    def _is_about_the_prompt(self, answer: Answer) -> bool:
-        """Whether others may be answered: some were, or the server says so."""
-        some = self._answered or self._answered_before
-        return is_about_a_prompt(answer) or (some and is_of_a_request(answer))
-
-    def _passing(self, answer: Answer, began: float) -> _Passing:
+    def _passing(self, answer: Answer, began: float) -> Passing:
         problem = self._words(answer)
         if asks_for_less(answer.status):
             self._push_back(answer.retry_after, began)
@@ -396,7 +395,7 @@ class OpenAIClient:
             self._breaker.answered()
         else:
             self._breaker.failed(problem)
-        return _Passing(problem, answer.retry_after, broken=answer.status >= _SERVER_ERRORS)
+        return Passing(problem, answer.retry_after, broken=answer.status >= _SERVER_ERRORS)
 
     def _push_back(self, retry_after: float | None, began: float) -> None:
         if self.on_pushback is not None:
@@ -491,7 +490,8 @@ class OpenAIClient:
 
     def _refused(self, answer: Answer, url: URL) -> ModelError:
         said = f"{self._words(answer)} from {url} for model {self.name!r}"
-        return ModelError(f"{said}; {advice(answer, KEY_VARIABLES, has_key=bool(self._key))}")
+        kind = RefusedRequestError if is_of_a_request(answer) else ModelError
+        return kind(f"{said}; {advice(answer, KEY_VARIABLES, has_key=bool(self._key))}")
 
 
 def _key_from_environment() -> str | None:
