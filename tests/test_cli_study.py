@@ -341,7 +341,7 @@ def test_a_cost_is_told_where_the_registry_has_a_price(tmp_path):
     out = run(path, "--dry-run").stdout
     most = sum(t.prompt.max_tokens * t.repeats for t in tasks)
     assert f"at most {usd(most)} (price of the vendor on {price['date']}" in out
-    assert f"Cost: at most {usd(most)} for the 1 cells whose price is known" in out
+    assert f"Cost: at most {usd(most)} for the cell whose price is known" in out
     assert "No price is known of gemma-3-1b-it" in out
     given = run(path, "--dry-run", "--output-tokens", 5000).stdout
     assert f"; about {usd(5000 * replies)} (" in given

@@ -75,10 +75,12 @@ def describe(
     if costs:
         word = "at most" if any(found.is_bound for _, found in costs) else "about"
         total = math.fsum(cost for cost, _ in costs)
-        lines.append(
-            f"Cost: {word} {total:.2f} USD for the {len(costs)} cells whose price is known. Tokens "
-            "of prompts are reckoned by their bytes; say with --output-tokens how long replies are."
-        )
+        many = "cell" if len(costs) == 1 else f"{len(costs)} cells"
+        said = f"Cost: {word} {total:.2f} USD for the {many} whose price is known. "
+        said += "Tokens of prompts are reckoned by their bytes"
+        if output_tokens is None:
+            said += "; say with --output-tokens how long replies are"
+        lines.append(f"{said}.")
     if priceless:
         names = ", ".join(dict.fromkeys(priceless))
         lines.append(

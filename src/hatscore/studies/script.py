@@ -392,8 +392,8 @@ def _say(rows: list[dict[str, Any]], confidence: float) -> list[Finding]:
             text += f", [{over[0]['low']:+.3f}, {over[0]['high']:+.3f}] over other languages{words}"
         elif "p_languages" in row:
             verdict, words = judged(row, confidence, p="p_languages")
-            text += f"; dealing every {trait} anew to the languages gives"
-            text += words or f" p = {row['p_languages']:.3f}"
+            text += f"; over languages told by dealing every {trait} to them anew"
+            text += words or f" (p = {row['p_languages']:.3f})"
         else:
             verdict, words = judged(row, confidence)
             text += words
