@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["collect"]
 
 STATE = "scenario_state.json"
+_FAILED = "failed requests"  # counted with what is lacking, and said in its own way
 _LONGEST = 1 << 28
 
 _Mine = dict[tuple[str, int], Scored]
@@ -73,6 +74,12 @@ def _items(said: Mapping[Path, _Mine], notes: list[str]) -> Iterator[ItemRecord]
     if without:
         more = f" and {len(without) - 1} more" if len(without) > 1 else ""
         notes.append(f"{without[0]}{more}: no {STATE}, so HELM's prompts and replies are missing")
+    failed = lacks.pop(_FAILED, 0)
+    if failed:
+        notes.append(
+            f"HELM's requests of {failed} items have failed, and its statistics count them as any "
+            "other reply: they are in the scores"
+        )
     notes += [f"Items without {what}: {count}" for what, count in lacks.items() if count]
 
 
@@ -83,6 +90,8 @@ def _with_requests(path: Path, mine: _Mine, lacks: Counter[str]) -> Iterator[Ite
             lacks["replies, as HELM scored their options one by one"] += 1
         elif not record.replies:
             lacks["a completion of HELM's request"] += 1
+        elif _dict(state.get("result")).get("success") is False:
+            lacks[_FAILED] += 1
         yield record
 
 
