@@ -125,10 +125,8 @@ def suite(tmp_path):
 def test_a_suite_of_helm_holds_prompts_and_completions(suite):
     items = Items([suite])
     records = list(items)
-    assert items.notes == [
-        "HELM's requests of 1 items have failed, and its statistics count them as any other reply: "
-        "they are in the scores"
-    ]
+    [said] = items.notes
+    assert said.startswith("HELM's requests of 1 items have failed, and its statistics count them")
     agrees(hatscore.read(suite), records)
     found = by_key(records)
     first = found["id0", "en"]
