@@ -41,6 +41,21 @@ def model_server() -> Iterator[Callable[..., Any]]:
 
 
 @pytest.fixture
+def hatscore(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Type a command in this process: ``hatscore("score", path)`` is code, stdout and stderr."""
+    from hatscore.cli import main
+
+    def run(*arguments: object) -> tuple[int, str, str]:
+        with pytest.raises(SystemExit) as end:
+            main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        assert isinstance(end.value.code, int)
+        return end.value.code, printed.out, printed.err
+
+    return run
+
+
+@pytest.fixture
 def fault() -> Any:
     """Make faults for a server's ``order(...)`` and ``always``."""
     return _load_server().Fault

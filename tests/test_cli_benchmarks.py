@@ -8,31 +8,22 @@ from pathlib import Path
 import pytest
 
 from hatscore.benchmarks import list_benchmarks
-from hatscore.cli import main
 
 SHARED = Path(__file__).parents[2] / "shared" / "data"
 
 
-def run_cli(capsys, *arguments):
-    with pytest.raises(SystemExit) as end:
-        main([str(a) for a in arguments])
-    printed = capsys.readouterr()
-    return end.value.code, printed.out, printed.err
-
-
-def test_list_names_every_benchmark_with_licence_source_and_size(capsys):
-    code, out, _ = run_cli(capsys, "benchmarks")
+def test_list_names_every_benchmark_with_licence_source_and_size(hatscore):
+    code, out, _ = hatscore("benchmarks")
     assert code == 0
     for name in list_benchmarks():
         assert re.search(rf"^{name} ", out, re.MULTILINE)
     assert out.count("  licence: ") == out.count("  source: ") == len(list_benchmarks())
     assert "items: 244 by default" in out  # worldfacts, between any two languages at least this
-    assert run_cli(capsys, "benchmarks", "list")[1] == out
+    assert hatscore("benchmarks", "list")[1] == out
 
 
-def test_show_prints_prompt_gold_and_how_a_reply_is_read(capsys):
-    code, out, _ = run_cli(
-        capsys,
+def test_show_prints_prompt_gold_and_how_a_reply_is_read(hatscore):
+    code, out, _ = hatscore(
         "benchmarks",
         "show",
         "worldfacts",
@@ -52,33 +43,33 @@ def test_show_prints_prompt_gold_and_how_a_reply_is_read(capsys):
     assert "correct, read" in out
 
 
-def test_show_of_an_unknown_item_names_some(capsys):
-    code, _, err = run_cli(capsys, "benchmarks", "show", "worldfacts", "--item", "capital:XX")
+def test_show_of_an_unknown_item_names_some(hatscore):
+    code, _, err = hatscore("benchmarks", "show", "worldfacts", "--item", "capital:XX")
     assert code == 2
     assert "no item 'capital:XX'" in err
 
 
 @pytest.mark.skipif(not SHARED.is_dir(), reason="needs the official files in ../shared/data")
-def test_official_files_are_checked_and_shown(capsys):
+def test_official_files_are_checked_and_shown(hatscore):
     data = SHARED / "mgsm_rev2"
-    code, out, _ = run_cli(capsys, "benchmarks", "check", "mgsm_v2", "--data", data)
+    code, out, _ = hatscore("benchmarks", "check", "mgsm_v2", "--data", data)
     assert code == 0
     assert "mgsm_v2: 0 faults" in out
-    code, out, _ = run_cli(capsys, "benchmarks", "check", "mgsm_v2", "--data", SHARED / "mgsm_v1")
+    code, out, _ = hatscore("benchmarks", "check", "mgsm_v2", "--data", SHARED / "mgsm_v1")
     assert code == 1
     assert "have the text of mgsm" in out
-    code, out, _ = run_cli(
-        capsys, "benchmarks", "show", "mgsm_v2", "-l", "sw", "--item", 13, "--data", data
+    code, out, _ = hatscore(
+        "benchmarks", "show", "mgsm_v2", "-l", "sw", "--item", 13, "--data", data
     )
     assert code == 0
     assert "gold (number): 13" in out
 
 
-def test_generated_benchmarks_have_nothing_to_check(capsys):
-    code, _, err = run_cli(capsys, "benchmarks", "check", "wordmath")
+def test_generated_benchmarks_have_nothing_to_check(hatscore):
+    code, _, err = hatscore("benchmarks", "check", "wordmath")
     assert code == 2
     assert "generated" in err
-    code, _, err = run_cli(capsys, "benchmarks", "check", "mgsm_v2", "--data", "nowhere")
+    code, _, err = hatscore("benchmarks", "check", "mgsm_v2", "--data", "nowhere")
     assert code == 2
     assert "nowhere" in err
     assert "Traceback" not in err

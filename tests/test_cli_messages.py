@@ -5,20 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from hatscore.cli import main
 from hatscore.cli.reading import as_typed
 from hatscore.stats import Estimate, difference, hat_scores, mean
-
-
-@pytest.fixture
-def hatscore(capsys):
-    def run(*arguments):
-        with pytest.raises(SystemExit) as end:
-            main([str(a) for a in arguments])
-        printed = capsys.readouterr()
-        return end.value.code, printed.out, printed.err
-
-    return run
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,6 @@ import pytest
 
 from hatscore import read
 from hatscore.benchmarks import get_benchmark
-from hatscore.cli import main
 from hatscore.cli.per_request import Seen, replies_seen
 from hatscore.errors import RunError
 from hatscore.sampling import BenchmarkPlan, Run, RunConfig, SamplingParams
@@ -26,13 +25,6 @@ from hatscore.scoring import measurements
 
 SLOPES = {"de": 0.9, "ru": 0.4, "fr": 0.6, "ja": 0.8}
 ITEMS = 120
-
-
-def run_cli(capsys, *arguments):
-    with pytest.raises(SystemExit) as end:
-        main([str(a) for a in arguments])
-    printed = capsys.readouterr()
-    return end.value.code, printed.out, printed.err
 
 
 def rate_of(item_id):
@@ -79,9 +71,9 @@ def replies(directory):
     return {}
 
 
-def test_efficient_asks_little_and_scores_as_it_should(known_model, tmp_path, capsys):
+def test_efficient_asks_little_and_scores_as_it_should(known_model, tmp_path, hatscore):
     directory = tmp_path / "run"
-    code, out, _ = run_cli(capsys, *arguments(known_model, directory, "--plan", "efficient"))
+    code, out, _ = hatscore(*arguments(known_model, directory, "--plan", "efficient"))
     assert code == 0
     assert "plan efficient" in out
     assert "left out on purpose" in " ".join(out.split())
@@ -115,14 +107,14 @@ def test_efficient_asks_little_and_scores_as_it_should(known_model, tmp_path, ca
     # the same command asks for nothing, and without --plan it is the same run
     before = len(known_model.requests)
     for more in (["--plan", "efficient"], []):
-        assert run_cli(capsys, *arguments(known_model, directory, *more))[0] == 0
+        assert hatscore(*arguments(known_model, directory, *more))[0] == 0
     assert not [r for r in known_model.requests[before:] if "completions" in r.path]
-    code, _, err = run_cli(capsys, *arguments(known_model, directory, "--plan", "paper"))
+    code, _, err = hatscore(*arguments(known_model, directory, "--plan", "paper"))
     assert code == 2
     assert "plan.kind: stored 'efficient', asked 'paper'" in err
 
 
-def test_killed_anywhere_it_ends_as_if_it_had_never_stopped(known_model, tmp_path, capsys):
+def test_killed_anywhere_it_ends_as_if_it_had_never_stopped(known_model, tmp_path, hatscore):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     command = [str(a) for a in arguments(known_model, broken, "--plan", "efficient")]
     known_model.latency_s = 0.02
@@ -141,8 +133,8 @@ def test_killed_anywhere_it_ends_as_if_it_had_never_stopped(known_model, tmp_pat
         process.send_signal(signal.SIGKILL)
         process.wait()
     known_model.latency_s = 0
-    assert run_cli(capsys, *command)[0] == 0
-    assert run_cli(capsys, *arguments(known_model, whole, "--plan", "efficient"))[0] == 0
+    assert hatscore(*command)[0] == 0
+    assert hatscore(*arguments(known_model, whole, "--plan", "efficient"))[0] == 0
     a = PlanState.read(broken).benchmarks["wordmath"]
     assert a.stage == "done"
     assert sum(d.weight for d in a.decisions.values()) == pytest.approx(ITEMS)
@@ -155,10 +147,10 @@ def test_killed_anywhere_it_ends_as_if_it_had_never_stopped(known_model, tmp_pat
     assert len(kept[0] & kept[1]) >= 0.6 * min(len(kept[0]), len(kept[1]))
 
 
-def test_width_stops_where_the_interval_is_narrow_enough(known_model, tmp_path, capsys):
+def test_width_stops_where_the_interval_is_narrow_enough(known_model, tmp_path, hatscore):
     directory = tmp_path / "run"
     command = arguments(known_model, directory, "--plan", "width=0.25")
-    code, out, _ = run_cli(capsys, *command)
+    code, out, _ = hatscore(*command)
     assert code == 0
     assert "plan width=0.25" in out
     state = PlanState.read(directory).benchmarks["wordmath"]
@@ -171,8 +163,8 @@ def test_width_stops_where_the_interval_is_narrow_enough(known_model, tmp_path, 
                    for i, n in state.replies[m.language].items())  # fmt: skip
         assert width <= 0.25 or full
     narrow = tmp_path / "narrow"
-    code, out, _ = run_cli(
-        capsys, *arguments(known_model, narrow, "--plan", "width=0.01", languages=["de"])
+    code, out, _ = hatscore(
+        *arguments(known_model, narrow, "--plan", "width=0.01", languages=["de"])
     )
     assert code == 0
     assert "not reached with 10 replies per item" in " ".join(out.split())
@@ -182,31 +174,31 @@ def test_width_stops_where_the_interval_is_narrow_enough(known_model, tmp_path, 
     assert {state.replies["de"][item] for item in solved} == {10}
 
 
-def test_unfinished_stages_are_said(known_model, tmp_path, capsys):
+def test_unfinished_stages_are_said(known_model, tmp_path, hatscore):
     directory = tmp_path / "run"
     command = arguments(known_model, directory, "--plan", "efficient")
-    code, out, _ = run_cli(capsys, *command, "--max-replies", 600)
+    code, out, _ = hatscore(*command, "--max-replies", 600)
     assert code == 1
     assert "incomplete" in " ".join(out.split())
     assert {language for _, language in replies(directory)} == {"en"}
-    code, _, _ = run_cli(capsys, *command, "--max-replies", 1500)
+    code, _, _ = hatscore(*command, "--max-replies", 1500)
     assert code == 1
-    assert run_cli(capsys, *command)[0] == 0
+    assert hatscore(*command)[0] == 0
     assert PlanState.read(directory).benchmarks["wordmath"].stage == "done"
 
 
-def test_half_a_stage_decides_nothing(known_model, tmp_path, capsys):
+def test_half_a_stage_decides_nothing(known_model, tmp_path, hatscore):
     """Wherever a limit stops a stage, the next one waits for the rest of it."""
     directory = tmp_path / "run"
     command = arguments(known_model, directory, "--plan", "efficient", languages=["de", "ru"])
     for limit, stage in ((900, None), (1230, "first"), (1300, "first")):
-        assert run_cli(capsys, *command, "--max-replies", limit)[0] == 1
+        assert hatscore(*command, "--max-replies", limit)[0] == 1
         state = PlanState.read(directory).benchmarks.get("wordmath")
         assert (state.stage if state else None) == stage
         assert sum(replies(directory).values()) == limit
         if state:
             assert not state.levels
-    assert run_cli(capsys, *command)[0] == 0
+    assert hatscore(*command)[0] == 0
     done = PlanState.read(directory).benchmarks["wordmath"]
     assert done.stage == "done"
     assert set(done.levels) == {"de", "ru"}
@@ -219,13 +211,13 @@ def by_language(directory):
     return found
 
 
-def test_a_run_of_a_plan_gains_languages(known_model, tmp_path, capsys):
+def test_a_run_of_a_plan_gains_languages(known_model, tmp_path, hatscore):
     """New languages go by the items that are decided; nothing is paid again, no set is torn."""
     directory = tmp_path / "run"
-    assert run_cli(capsys, *arguments(known_model, directory, languages=["de", "ru"]))[0] == 0
+    assert hatscore(*arguments(known_model, directory, languages=["de", "ru"]))[0] == 0
     before, decided = by_language(directory), PlanState.read(directory).benchmarks["wordmath"]
     command = arguments(known_model, directory)
-    assert run_cli(capsys, *command, "--max-replies", sum(before.values()) + 50)[0] == 1
+    assert hatscore(*command, "--max-replies", sum(before.values()) + 50)[0] == 1
     # half grown: said to be incomplete, and what is there counts as it should
     outcomes = read(directory)
     assert any("'first': the run is incomplete" in note for note in outcomes.notes)
@@ -233,7 +225,7 @@ def test_a_run_of_a_plan_gains_languages(known_model, tmp_path, capsys):
     for language in ("de", "ru"):
         assert found[language].low - 0.03 <= SLOPES[language] <= found[language].high + 0.03
 
-    code, out, _ = run_cli(capsys, *command)
+    code, out, _ = hatscore(*command)
     assert code == 0
     assert "incomplete" not in out
     state = PlanState.read(directory).benchmarks["wordmath"]
@@ -256,19 +248,19 @@ def test_a_run_of_a_plan_gains_languages(known_model, tmp_path, capsys):
         if m.language in SLOPES:
             hat = m.scores["hat"]
             assert hat.low - 0.03 <= SLOPES[m.language] <= hat.high + 0.03
-    code, _, err = run_cli(capsys, *command, "--repeats", 12)
+    code, _, err = hatscore(*command, "--repeats", 12)
     assert code == 2
     assert "more would come too late" in err
 
 
-def test_a_run_of_a_plan_gains_items(known_model, tmp_path, capsys):
+def test_a_run_of_a_plan_gains_items(known_model, tmp_path, hatscore):
     directory = tmp_path / "run"
     command = arguments(known_model, directory, languages=["de", "ru"])
     half = [60 if x == ITEMS else x for x in command]
-    assert run_cli(capsys, *half)[0] == 0
+    assert hatscore(*half)[0] == 0
     before = replies(directory)
     decided = PlanState.read(directory).benchmarks["wordmath"]
-    assert run_cli(capsys, *command)[0] == 0
+    assert hatscore(*command)[0] == 0
     state = PlanState.read(directory).benchmarks["wordmath"]
     assert state.stage == "done"
     assert len(state.decisions) == ITEMS
@@ -282,22 +274,22 @@ def test_a_run_of_a_plan_gains_items(known_model, tmp_path, capsys):
             hat = m.scores["hat"]
             assert hat.n_items == ITEMS
             assert hat.low - 0.03 <= SLOPES[m.language] <= hat.high + 0.03
-    code, _, err = run_cli(capsys, *half)
+    code, _, err = hatscore(*half)
     assert code == 2
     assert "60 of its items" in err
 
 
-def test_a_full_run_gains_languages_repeats_and_items(known_model, tmp_path, capsys):
+def test_a_full_run_gains_languages_repeats_and_items(known_model, tmp_path, hatscore):
     """What it asks in all is what the widest request alone would have asked."""
     directory = tmp_path / "run"
     wide = arguments(known_model, directory, "--plan", "paper", languages=["de", "ru"])
     narrow = [*wide, "--repeats", 4]
     narrow = [{ITEMS: 40, "de,ru": "de"}.get(x, x) for x in narrow]
-    assert run_cli(capsys, *narrow)[0] == 0
+    assert hatscore(*narrow)[0] == 0
     before = replies(directory)
     assert set(before.values()) == {4}
     # stopped on the way, cells have unequal numbers of replies
-    code, out, err = run_cli(capsys, *wide, "--repeats", 6, "--max-replies", 900)
+    code, out, err = hatscore(*wide, "--repeats", 6, "--max-replies", 900)
     assert code == 1
     said = " ".join(out.split())
     assert "the run is incomplete" in said
@@ -306,7 +298,7 @@ def test_a_full_run_gains_languages_repeats_and_items(known_model, tmp_path, cap
     for m in measurements(read(directory)):
         for score in m.scores.values():
             assert math.isnan(score.value) or -1 <= score.value <= 2
-    code, out, _ = run_cli(capsys, *wide, "--repeats", 6)
+    code, out, _ = hatscore(*wide, "--repeats", 6)
     assert code == 0
     assert "incomplete" not in out
     after = replies(directory)
@@ -315,41 +307,41 @@ def test_a_full_run_gains_languages_repeats_and_items(known_model, tmp_path, cap
     assert before.keys() <= after.keys()
 
 
-def test_a_wrong_name_does_not_occupy_the_directory(known_model, tmp_path, capsys):
+def test_a_wrong_name_does_not_occupy_the_directory(known_model, tmp_path, hatscore):
     directory = tmp_path / "run"
     right = arguments(known_model, directory, "--plan", "paper", "--repeats", 2, languages=["de"])
     wrong = ["openai-api/zzz" if x == "openai-api/test-model" else x for x in right]
-    code, _, err = run_cli(capsys, *wrong)
+    code, _, err = hatscore(*wrong)
     assert code != 0
     assert "zzz" in err
     assert (directory / "run.json").exists()
-    assert run_cli(capsys, *right)[0] == 0
+    assert hatscore(*right)[0] == 0
     with Run.open(directory) as run:
         assert run.config.model == "openai-api/test-model"
-    code, _, err = run_cli(capsys, *wrong)
+    code, _, err = hatscore(*wrong)
     assert code == 2
     assert "model: stored 'openai-api/test-model', asked 'openai-api/zzz'" in err
 
 
-def test_efficient_is_the_default_where_it_can_be(known_model, tmp_path, capsys):
+def test_efficient_is_the_default_where_it_can_be(known_model, tmp_path, hatscore):
     directory = tmp_path / "run"
-    code, out, err = run_cli(capsys, *arguments(known_model, directory, languages=["de"]))
+    code, out, err = hatscore(*arguments(known_model, directory, languages=["de"]))
     assert code == 0
     assert "plan efficient" in out
     assert "Note" not in err
     assert PlanState.read(directory).benchmarks["wordmath"].stage == "done"
     few = arguments(known_model, tmp_path / "few", "--items", 12, "--repeats", 4, languages=["de"])
-    code, out, err = run_cli(capsys, *few)
+    code, out, err = hatscore(*few)
     assert code == 0
     assert "fewer than 30 items teach too little to plan by; sampled by the full plan" in err
     assert sum(replies(tmp_path / "few").values()) == 2 * 12 * 4
 
 
-def test_stages_are_one_run_in_progress_and_warnings(known_model, tmp_path, capsys):
+def test_stages_are_one_run_in_progress_and_warnings(known_model, tmp_path, hatscore):
     directory = tmp_path / "run"
     known_model.n_limit, known_model.beyond = 1, "ignore"
     command = [a for a in arguments(known_model, directory, languages=["de"]) if a != "-q"]
-    code, _, err = run_cli(capsys, *command, "--repeats", 4, "--progress", "json")
+    code, _, err = hatscore(*command, "--repeats", 4, "--progress", "json")
     assert code == 0
     events = [json.loads(line) for line in err.splitlines() if line.startswith("{")]
     total = sum(replies(directory).values())
@@ -367,7 +359,7 @@ def test_stages_are_one_run_in_progress_and_warnings(known_model, tmp_path, caps
     assert err.count("the server brings one reply per request") == 1
 
 
-def test_of_several_models_one_failure_stops_one(known_model, tmp_path, capsys):
+def test_of_several_models_one_failure_stops_one(known_model, tmp_path, hatscore):
     known_model.models = ("test-model", "zzz-not-served")
     answer = known_model._answer
 
@@ -377,7 +369,7 @@ def test_of_several_models_one_failure_stops_one(known_model, tmp_path, capsys):
 
     known_model._answer = refusing
     given = arguments(known_model, tmp_path / "runs", "--repeats", 4, languages=["de"])
-    code, out, err = run_cli(capsys, "run", "openai-api/zzz-not-served", *given[1:])
+    code, out, err = hatscore("run", "openai-api/zzz-not-served", *given[1:])
     assert code == 2
     assert "HTTP 403" in err
     assert "openai-api/test-model" in out
@@ -385,13 +377,13 @@ def test_of_several_models_one_failure_stops_one(known_model, tmp_path, capsys):
     assert (tmp_path / "runs" / "report" / "index.html").exists() or "Page: " in out
     # what cannot work is said before anything is asked
     asked = len(known_model.requests)
-    code, _, err = run_cli(capsys, "run", "opnai/x", *given[1:])
+    code, _, err = hatscore("run", "opnai/x", *given[1:])
     assert code == 2
     assert "opnai/x" in err
     assert len(known_model.requests) == asked
 
 
-def test_a_run_that_breaks_off_is_scored_all_the_same(known_model, tmp_path, capsys):
+def test_a_run_that_breaks_off_is_scored_all_the_same(known_model, tmp_path, hatscore):
     answer, served = known_model._answer, 0
 
     def revoked(asked):
@@ -403,32 +395,32 @@ def test_a_run_that_breaks_off_is_scored_all_the_same(known_model, tmp_path, cap
     command = arguments(
         known_model, tmp_path / "r", "--plan", "paper", "--repeats", 4, languages=["de"]
     )
-    code, out, err = run_cli(capsys, *command, "--concurrency", 4)
+    code, out, err = hatscore(*command, "--concurrency", 4)
     assert code == 2
     assert "HTTP 401" in err
     assert "the run is incomplete" in " ".join(out.split()) or "Error" in err
 
 
-def test_a_limit_on_cost_takes_the_prices_of_the_registry(known_model, tmp_path, capsys):
+def test_a_limit_on_cost_takes_the_prices_of_the_registry(known_model, tmp_path, hatscore):
     given = arguments(known_model, tmp_path / "run", "--repeats", 4, languages=["de"])
     known_model.models = ("gemini-2.5-flash", "test-model")
     known_model.returned_name = lambda _: "gemini-2.5-flash"
     priced = ["run", "openai-api/gemini-2.5-flash", *given[2:]]
-    code, _, err = run_cli(capsys, *priced, "--max-cost", "1e-6")
+    code, _, err = hatscore(*priced, "--max-cost", "1e-6")
     assert code == 1
     assert "cost reckoned at 0.3 and 2.5 USD per million tokens" in err
     assert "price of the vendor on 20" in err
     # one's own server bills nothing, so nothing is said of a cost unless a limit is asked for
-    code, _, err = run_cli(capsys, *priced, "--max-replies", "20")
+    code, _, err = hatscore(*priced, "--max-replies", "20")
     assert "USD" not in err
-    code, _, err = run_cli(capsys, *given, "--max-cost", "1")
+    code, _, err = hatscore(*given, "--max-cost", "1")
     assert code == 2
     assert "no price known; give --price-in and --price-out" in err
 
 
-def test_a_damaged_plan_is_an_error_not_another_plan(known_model, tmp_path, capsys):
+def test_a_damaged_plan_is_an_error_not_another_plan(known_model, tmp_path, hatscore):
     directory = tmp_path / "run"
-    run_cli(capsys, *arguments(known_model, directory, "--plan", "efficient", languages=["de"]))
+    hatscore(*arguments(known_model, directory, "--plan", "efficient", languages=["de"]))
     path = directory / "plan.json"
     data = json.loads(path.read_text())
     path.write_text(path.read_text()[:40])
@@ -439,33 +431,33 @@ def test_a_damaged_plan_is_an_error_not_another_plan(known_model, tmp_path, caps
         read(directory)
 
 
-def test_few_repeats_and_wrong_words(known_model, tmp_path, capsys):
+def test_few_repeats_and_wrong_words(known_model, tmp_path, hatscore):
     for more, said in (
         (["--plan", "efficient", "--repeats", "2"], "fewer than 4 repeats"),
         (["--plan", "cheap"], "efficient"),
         (["--plan", "width=wide"], "expected a number"),
         (["--plan", "width=-1"], "(0, 1]"),
     ):
-        code, _, err = run_cli(capsys, *arguments(known_model, tmp_path / "no", *more))
+        code, _, err = hatscore(*arguments(known_model, tmp_path / "no", *more))
         assert code == 2
         assert said in " ".join(err.split())
-    code, _, err = run_cli(
-        capsys, *arguments(known_model, tmp_path / "two", "--repeats", 2, languages=["de"])
+    code, _, err = hatscore(
+        *arguments(known_model, tmp_path / "two", "--repeats", 2, languages=["de"])
     )
     assert code == 0
     assert "Note: wordmath: with fewer than 4 repeats" in err
     assert "sampled by the full plan" in err
 
 
-def plan_json(capsys, *more):
-    code, out, _ = run_cli(capsys, "plan", *more, "--format", "json")
+def plan_json(hatscore, *more):
+    code, out, _ = hatscore("plan", *more, "--format", "json")
     assert code == 0
     return json.loads(out)
 
 
-def test_plan_counts_what_a_run_would_ask(capsys):
+def test_plan_counts_what_a_run_would_ask(hatscore):
     found = plan_json(
-        capsys,
+        hatscore,
         *("openai-api/x", "-b", "wordmath", "-l", "de,ru", "--items", 100, "--width", 0.2),
         *("--price-in", 1, "--price-out", 10, "--output-tokens", 100, "--n-per-request", 1),
     )
@@ -487,11 +479,11 @@ def test_plan_counts_what_a_run_would_ask(capsys):
     assert "assumed: source accuracy 0.5" in part["basis"]
 
 
-def test_plan_says_how_many_replies_a_prompt_is_billed_for(capsys):
+def test_plan_says_how_many_replies_a_prompt_is_billed_for(hatscore):
     asked = ("-b", "wordmath", "-l", "de,ru", "--items", 100, "--output-tokens", 1)
     prices = ("--price-in", 1, "--price-out", 2)
     models = ("anthropic/x", "openai-api/x", "local")
-    found = plan_json(capsys, *models, *asked, *prices)
+    found = plan_json(hatscore, *models, *asked, *prices)
     assert [(x["model"], x["numbers"]) for x in found["replies_per_request"]] == [
         ("anthropic/x", [1]),
         ("openai-api/x", [1, 10]),
@@ -511,14 +503,13 @@ def test_plan_says_how_many_replies_a_prompt_is_billed_for(capsys):
         for model in ("openai-api/x", "local")
         if efficient["cost"][model]["10"] > paper["cost"][model]["10"]
     }
-    code, out, _ = run_cli(capsys, "plan", *models, *asked, *prices)
+    code, out, _ = hatscore("plan", *models, *asked, *prices)
     assert code == 0
     assert "input tokens, n=1  input tokens, n=10" in out
     assert "USD openai-api/x, n=1  USD openai-api/x, n=10  USD local" in out
     assert "Figures are for n=1 and n=10" in out
     assert "* anthropic/x: 1 reply to a request" in out
-    code, out, _ = run_cli(
-        capsys,
+    code, out, _ = hatscore(
         *("plan", "openai-api/x", *asked, "--n-per-request", 10),
         *("--price-in", 100, "--price-out", 0),
     )
@@ -527,17 +518,17 @@ def test_plan_says_how_many_replies_a_prompt_is_billed_for(capsys):
     assert "* openai-api/x: 10 replies to a request, whose prompt is billed once (as given)" in out
 
 
-def test_plan_foretells_the_tokens_that_are_billed(known_model, tmp_path, capsys):
+def test_plan_foretells_the_tokens_that_are_billed(known_model, tmp_path, hatscore):
     """Tokens of prompts as the server counts them, within a tenth, of either plan."""
     used = {}
     for plan in ("paper", "efficient"):
         given = arguments(known_model, tmp_path / plan, "--plan", plan)
-        assert run_cli(capsys, *given)[0] == 0
+        assert hatscore(*given)[0] == 0
         with Run.open(tmp_path / plan) as run:
             used[plan] = run.store.usage()
     asked = ("openai-api/test-model", "-b", "wordmath", "-l", ",".join(SLOPES), "--items", ITEMS)
     for pilot in ("paper", "efficient"):
-        found = plan_json(capsys, *asked, "--pilot", tmp_path / pilot)
+        found = plan_json(hatscore, *asked, "--pilot", tmp_path / pilot)
         (said,) = found["replies_per_request"]
         assert said["numbers"] == [5]  # at most 8: ten were refused, five were not
         assert "as the server of the pilot (openai-api/test-model) does" in said["said"]
@@ -546,11 +537,11 @@ def test_plan_foretells_the_tokens_that_are_billed(known_model, tmp_path, capsys
             assert plan["input_tokens"]["5"] == pytest.approx(billed.input_tokens, rel=0.1)
     # without the note of the server it is seen in what came together
     (tmp_path / "paper" / "servers.json").unlink()
-    (said,) = plan_json(capsys, *asked, "--pilot", tmp_path / "paper")["replies_per_request"]
+    (said,) = plan_json(hatscore, *asked, "--pilot", tmp_path / "paper")["replies_per_request"]
     assert said["numbers"] == [5]
     # another vendor's server is another server
     others = ("anthropic/x", "google/x", *asked[1:])
-    known = plan_json(capsys, *others, "--pilot", tmp_path / "paper")["replies_per_request"]
+    known = plan_json(hatscore, *others, "--pilot", tmp_path / "paper")["replies_per_request"]
     assert [x["numbers"] for x in known] == [[1], [1, 10]]
 
 
@@ -570,12 +561,12 @@ def test_a_pilot_of_single_replies_shows_no_number(tmp_path):
     assert replies_seen(tmp_path / "run") is None
 
 
-def test_plan_from_assumptions_foresees_the_run(known_model, tmp_path, capsys):
+def test_plan_from_assumptions_foresees_the_run(known_model, tmp_path, hatscore):
     """The pilot's own run is foretold: replies and widths."""
     directory = tmp_path / "run"
-    assert run_cli(capsys, *arguments(known_model, directory, "--plan", "paper"))[0] == 0
+    assert hatscore(*arguments(known_model, directory, "--plan", "paper"))[0] == 0
     found = plan_json(
-        capsys,
+        hatscore,
         *("-b", "wordmath", "-l", ",".join(SLOPES), "--items", ITEMS, "--pilot", directory),
     )
     paper, efficient = found["benchmarks"][0]["plans"]
@@ -584,14 +575,14 @@ def test_plan_from_assumptions_foresees_the_run(known_model, tmp_path, capsys):
             width = m.scores["hat"].high - m.scores["hat"].low
             assert paper["widths"][m.language] == pytest.approx(width, rel=0.2)
     again = tmp_path / "again"
-    assert run_cli(capsys, *arguments(known_model, again, "--plan", "efficient"))[0] == 0
+    assert hatscore(*arguments(known_model, again, "--plan", "efficient"))[0] == 0
     # the level rests on 120 items of four languages in either
     assert efficient["replies"] == pytest.approx(sum(replies(again).values()), rel=0.35)
 
 
-def test_plan_says_what_it_does_not_know(capsys):
-    code, out, _ = run_cli(
-        capsys, "plan", "gemini-2.5-flash", "nobody/knows", "-b", "wordmath", "--width", "0.01"
+def test_plan_says_what_it_does_not_know(hatscore):
+    code, out, _ = hatscore(
+        "plan", "gemini-2.5-flash", "nobody/knows", "-b", "wordmath", "--width", "0.01"
     )
     assert code == 0
     said = " ".join(out.split())
@@ -609,26 +600,26 @@ def test_plan_says_what_it_does_not_know(capsys):
         (["--price-in", "inf", "--price-out", "1", "m"], "'--price-in': inf: expected a number"),
         (["--n-per-request", "0"], "x>=1"),
     ):
-        code, _, err = run_cli(capsys, "plan", "-b", "wordmath", *more)
+        code, _, err = hatscore("plan", "-b", "wordmath", *more)
         assert code == 2
         assert message in " ".join(err.split())
 
 
-def test_a_growth_that_brought_no_reply_is_given_up(known_model, tmp_path, capsys):
+def test_a_growth_that_brought_no_reply_is_given_up(known_model, tmp_path, hatscore):
     """A mistaken request with the server away leaves nothing: the old command finds the end."""
     directory = tmp_path / "run"
     command = arguments(known_model, directory, languages=["de", "ru"])
-    assert run_cli(capsys, *command)[0] == 0
+    assert hatscore(*command)[0] == 0
     config, decided = (directory / "run.json").read_text(), PlanState.read(directory).benchmarks
     before, got = read(directory), replies(directory)
     away = [*arguments(known_model, directory, languages=["de", "ru", "fr"]), "--tries", 1]
     away = ["http://127.0.0.1:9" if x == known_model.url else x for x in away]
-    assert run_cli(capsys, *away)[0] != 0
+    assert hatscore(*away)[0] != 0
     grown = json.loads((directory / "run.json").read_text())["benchmarks"][0]
     assert "fr" in grown["languages"]
     assert PlanState.read(directory).benchmarks["wordmath"].stage != "done"
 
-    code, out, err = run_cli(capsys, *command)
+    code, out, err = hatscore(*command)
     assert code == 0
     assert "incomplete" not in out + err
     assert (directory / "run.json").read_text() == config

@@ -11,7 +11,6 @@ import pytest
 from hatscore import Outcomes
 from hatscore.archive import read_archive, write_scores
 from hatscore.benchmarks.base import Item, Prompt
-from hatscore.cli import main
 from hatscore.cli.comparable import check_comparable, what_was_asked
 from hatscore.errors import InputError
 from hatscore.grading.answer import Gold
@@ -20,17 +19,6 @@ from hatscore.sampling import BenchmarkPlan, Completion, Run, RunConfig, Samplin
 from hatscore.scoring import measurements
 
 LANGUAGES = ("en", "de")
-
-
-@pytest.fixture
-def hatscore(capsys):
-    def run(*arguments):
-        with pytest.raises(SystemExit) as end:
-            main([str(a) for a in arguments])
-        printed = capsys.readouterr()
-        return end.value.code, printed.out, printed.err
-
-    return run
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import pytest
 
 from hatscore import Outcomes
 from hatscore.archive import read_scores, write_scores
-from hatscore.cli import main
 from hatscore.comparing import COMPARED, compare
 from hatscore.errors import InputError, ReaderError, UnknownNameError
 from hatscore.scoring import MACRO, measurements
@@ -36,13 +35,6 @@ def outcomes():
 @pytest.fixture(scope="module")
 def found(outcomes):
     return measurements(outcomes)
-
-
-def run_cli(capsys, *arguments):
-    with pytest.raises(SystemExit) as end:
-        main([str(a) for a in arguments])
-    printed = capsys.readouterr()
-    return end.value.code, printed.out, printed.err
 
 
 def test_difference_is_paired_and_holds_the_truth(found):
@@ -73,7 +65,7 @@ def test_macro_over_other_languages_is_left_out(found):
 
 
 @pytest.mark.parametrize("suffix", ["json", "parquet"])
-def test_saved_scores_compare_without_the_data(found, tmp_path, suffix, capsys):
+def test_saved_scores_compare_without_the_data(found, tmp_path, suffix, hatscore):
     a, b = tmp_path / f"a.{suffix}", tmp_path / f"b.{suffix}"
     write_scores([m for m in found if m.model == "strong"], a)
     write_scores([m for m in found if m.model == "weak"], b)
@@ -81,7 +73,7 @@ def test_saved_scores_compare_without_the_data(found, tmp_path, suffix, capsys):
     for before, after in zip(compare(found, "strong", "weak"), again, strict=True):
         assert after.difference.value == pytest.approx(before.difference.value, abs=1e-15)
         assert after.difference.se == pytest.approx(before.difference.se, abs=1e-15)
-    code, out, _ = run_cli(capsys, "compare", a, b, "strong", "weak", "--format", "json")
+    code, out, _ = hatscore("compare", a, b, "strong", "weak", "--format", "json")
     assert code == 0
     assert len(json.loads(out)["differences"]) == 3
 
@@ -109,38 +101,38 @@ def test_damaged_scores_are_named(found, tmp_path):
         (["weak", "strong", "--noninferior", "0.9"], 0),
     ],
 )
-def test_gates(outcomes, tmp_path, capsys, arguments, code):
+def test_gates(outcomes, tmp_path, hatscore, arguments, code):
     path = tmp_path / "o.parquet"
     outcomes.write_parquet(path)
-    got, out, err = run_cli(capsys, "compare", path, *arguments)
+    got, out, err = hatscore("compare", path, *arguments)
     assert got == code
     assert "A - B" in out
     assert ("Gate failed" in err) == (code == 1)
 
 
-def test_table_fits_80_columns_and_all_scores_can_be_asked(outcomes, tmp_path, capsys):
+def test_table_fits_80_columns_and_all_scores_can_be_asked(outcomes, tmp_path, hatscore):
     path = tmp_path / "o.parquet"
     outcomes.write_parquet(path)
-    code, out, _ = run_cli(capsys, "compare", path, "strong", "weak", "--scores", "all")
+    code, out, _ = hatscore("compare", path, "strong", "weak", "--scores", "all")
     assert code == 0
     assert all(len(line) <= 80 for line in out.splitlines())
     for name in COMPARED:
         assert name in out
 
 
-def test_score_saves_for_compare(outcomes, tmp_path, capsys):
+def test_score_saves_for_compare(outcomes, tmp_path, hatscore):
     path = tmp_path / "o.parquet"
     outcomes.write_parquet(path)
-    code, _, _ = run_cli(capsys, "score", path, "--save", tmp_path / "s.json")
+    code, _, _ = hatscore("score", path, "--save", tmp_path / "s.json")
     assert code == 0
     assert {m.model for m in read_scores(tmp_path / "s.json")} == {"strong", "weak"}
 
 
-def test_wrong_use(outcomes, tmp_path, capsys):
+def test_wrong_use(outcomes, tmp_path, hatscore):
     path = tmp_path / "o.parquet"
     outcomes.write_parquet(path)
-    assert run_cli(capsys, "compare", "strong", "weak")[0] == 2
-    code, _, err = run_cli(capsys, "compare", path, "strong", "week")
+    assert hatscore("compare", "strong", "weak")[0] == 2
+    code, _, err = hatscore("compare", path, "strong", "week")
     assert code == 2
     assert "did you mean weak" in err
 

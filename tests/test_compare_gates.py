@@ -10,7 +10,6 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from hatscore import Outcomes
-from hatscore.cli import main
 from hatscore.cli.schema import load_schema
 from hatscore.comparing import compare, unpaired
 from hatscore.errors import InputError
@@ -43,17 +42,6 @@ def file(tmp_path):
         return path
 
     return write
-
-
-@pytest.fixture
-def hatscore(capsys):
-    def run(*arguments):
-        with pytest.raises(SystemExit) as end:
-            main([str(a) for a in arguments])
-        printed = capsys.readouterr()
-        return end.value.code, printed.out, printed.err
-
-    return run
 
 
 WIDE = ("--noninferior", "9")

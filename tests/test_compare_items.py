@@ -12,7 +12,6 @@ from jsonschema import Draft202012Validator
 
 from hatscore import Outcomes
 from hatscore.archive import read_archive, write_scores
-from hatscore.cli import main
 from hatscore.cli.schema import load_schema
 from hatscore.comparing import COMPARED, compare, sharing_notes
 from hatscore.scoring import MACRO, measurements
@@ -45,17 +44,6 @@ def table(*rows):
 @pytest.fixture
 def nested():
     return table(model_rows("new", 1, range(10)), model_rows("old", 2, range(60)))
-
-
-@pytest.fixture
-def hatscore(capsys):
-    def run(*arguments):
-        with pytest.raises(SystemExit) as end:
-            main([str(a) for a in arguments])
-        printed = capsys.readouterr()
-        return end.value.code, printed.out, printed.err
-
-    return run
 
 
 def differences(outcomes, **options):

@@ -11,7 +11,6 @@ from jsonschema import Draft202012Validator
 
 from hatscore import Outcomes
 from hatscore.archive import read_archive, write_scores
-from hatscore.cli import main
 from hatscore.cli.schema import load_schema
 from hatscore.report.health import alarms
 from hatscore.scoring import measurements
@@ -19,17 +18,6 @@ from hatscore.stats import simulate
 
 NAMES = ["model", "benchmark", "item", "language", "source_language", "n", "k"]
 SAID = "silent: the run is incomplete, 3 of 90 cells have fewer replies than asked"
-
-
-@pytest.fixture
-def hatscore(capsys):
-    def run(*arguments):
-        with pytest.raises(SystemExit) as end:
-            main([str(a) for a in arguments])
-        printed = capsys.readouterr()
-        return end.value.code, printed.out, printed.err
-
-    return run
 
 
 @pytest.fixture(scope="module")

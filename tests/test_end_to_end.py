@@ -16,17 +16,9 @@ import pytest
 
 from hatscore import measure, read
 from hatscore.benchmarks import get_benchmark
-from hatscore.cli import main
 
 SLOPES = {"de": 0.9, "ru": 0.4}
 ITEMS = 150
-
-
-def run_cli(capsys, *arguments):
-    with pytest.raises(SystemExit) as end:
-        main([str(a) for a in arguments])
-    printed = capsys.readouterr()
-    return end.value.code, printed.out, printed.err
 
 
 def prompts_of(items):
@@ -77,7 +69,7 @@ def run_arguments(server, directory):
     ]
 
 
-def test_known_slopes_survive_kill_resume_score_and_report(known_model, tmp_path, capsys):
+def test_known_slopes_survive_kill_resume_score_and_report(known_model, tmp_path, hatscore):
     directory = tmp_path / "my run"
     command = [str(a) for a in run_arguments(known_model, directory)]
     for _ in range(2):
@@ -85,7 +77,7 @@ def test_known_slopes_survive_kill_resume_score_and_report(known_model, tmp_path
     stored = count_replies(directory)
     assert 0 < stored < 3 * ITEMS * 10
 
-    code, out, err = run_cli(capsys, *command)
+    code, out, err = hatscore(*command)
     assert code == 0
     assert f"({stored:,} were there)" in err
     assert count_replies(directory) == 3 * ITEMS * 10
@@ -100,7 +92,7 @@ def test_known_slopes_survive_kill_resume_score_and_report(known_model, tmp_path
     )
     assert 3 * ITEMS * 10 <= served <= 3 * ITEMS * 10 + 2 * 16 * known_model.n_limit + 200
 
-    code, out, err = run_cli(capsys, "score", directory, "--format", "json")
+    code, out, err = hatscore("score", directory, "--format", "json")
     assert code == 0
     document = json.loads(out)
     rows = {row["language"]: row for row in document["results"]}
@@ -114,7 +106,7 @@ def test_known_slopes_survive_kill_resume_score_and_report(known_model, tmp_path
 
     # a finished run starts nothing and asks nothing
     before = len(known_model.requests)
-    code, _, err = run_cli(capsys, *command)
+    code, _, err = hatscore(*command)
     assert code == 0
     assert "are there already" in err
     assert len([r for r in known_model.requests[before:] if "completions" in r.path]) == 0
@@ -149,37 +141,37 @@ def count_replies(directory):
     return 0
 
 
-def test_other_formats_and_the_report_command(known_model, tmp_path, capsys):
+def test_other_formats_and_the_report_command(known_model, tmp_path, hatscore):
     directory = tmp_path / "run"
     arguments = run_arguments(known_model, directory)
     arguments[arguments.index("--items") + 1] = 20
-    assert run_cli(capsys, *arguments, "--repeats", 4, "-q")[0] == 0
-    code, out, _ = run_cli(capsys, "score", directory, "--format", "csv")
+    assert hatscore(*arguments, "--repeats", 4, "-q")[0] == 0
+    code, out, _ = hatscore("score", directory, "--format", "csv")
     assert (code, out.splitlines()[0][:24]) == (0, "model,benchmark,language")
-    code, out, _ = run_cli(capsys, "score", directory, "--format", "md")
+    code, out, _ = hatscore("score", directory, "--format", "md")
     assert out.startswith("|")
-    code, out, _ = run_cli(capsys, "report", directory, "-o", tmp_path / "page")
+    code, out, _ = hatscore("report", directory, "-o", tmp_path / "page")
     assert code == 0
     assert (tmp_path / "page" / "index.html").is_file()
     assert list((tmp_path / "page").glob("*.png"))
 
     # another configuration in the same directory is refused with the differences named
-    code, _, err = run_cli(capsys, *arguments, "--repeats", 4, "--temperature", 0.5)
+    code, _, err = hatscore(*arguments, "--repeats", 4, "--temperature", 0.5)
     assert code == 2
     assert "temperature: stored 1.0, asked 0.5" in err
 
     outcomes = read(directory)
     outcomes.write_parquet(tmp_path / "o.parquet")
     assert measure(read(tmp_path / "o.parquet")).equals(measure(outcomes), null_equal=True)
-    code, _, err = run_cli(capsys, "score", directory, tmp_path / "o.parquet")
+    code, _, err = hatscore("score", directory, tmp_path / "o.parquet")
     assert code == 2
     assert "both hold" in err
 
 
-def test_temperature_zero_is_warned_of_before_sampling(known_model, tmp_path, capsys):
+def test_temperature_zero_is_warned_of_before_sampling(known_model, tmp_path, hatscore):
     arguments = run_arguments(known_model, tmp_path / "run")
     arguments[arguments.index("--items") + 1] = 2
-    _, _, err = run_cli(capsys, *arguments, "--repeats", 3, "--temperature", 0)
+    _, _, err = hatscore(*arguments, "--repeats", 3, "--temperature", 0)
     assert "temperature 0 with 3 repeats" in err
 
 
@@ -215,12 +207,12 @@ def test_temperature_zero_is_warned_of_before_sampling(known_model, tmp_path, ca
     ],
 )
 def test_wrong_input_ends_with_one_clear_message_and_code_2(
-    arguments, message, tmp_path, capsys, monkeypatch
+    arguments, message, tmp_path, hatscore, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
     for name in ("HATSCORE_BASE_URL", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
-    code, out, err = run_cli(capsys, *arguments)
+    code, out, err = hatscore(*arguments)
     assert code == 2
     assert re.search(message, err)
     assert "Traceback" not in err
@@ -244,12 +236,12 @@ def test_missing_extra_names_the_install_command(tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_key_is_neither_printed_nor_stored(model_server, tmp_path, capsys, monkeypatch):
+def test_key_is_neither_printed_nor_stored(model_server, tmp_path, hatscore, monkeypatch):
     server = model_server(key="s3cret-key")
     monkeypatch.setenv("HATSCORE_API_KEY", "s3cret-key")
     arguments = run_arguments(server, tmp_path / "run")
     arguments[arguments.index("--items") + 1] = 2
-    code, out, err = run_cli(capsys, *arguments)
+    code, out, err = hatscore(*arguments)
     assert code == 0
     assert "s3cret" not in out + err
     written = [path for path in tmp_path.rglob("*") if path.is_file()]
@@ -257,7 +249,9 @@ def test_key_is_neither_printed_nor_stored(model_server, tmp_path, capsys, monke
     assert not [path for path in written if b"s3cret" in path.read_bytes()]
 
 
-def test_incomplete_run_ends_with_code_1_and_keeps_what_came(model_server, fault, tmp_path, capsys):
+def test_incomplete_run_ends_with_code_1_and_keeps_what_came(
+    model_server, fault, tmp_path, hatscore
+):
     server = model_server()
     answers = [
         {"index": i, "message": {"content": "Answer: 1"}, "finish_reason": "stop"}
@@ -269,45 +263,44 @@ def test_incomplete_run_ends_with_code_1_and_keeps_what_came(model_server, fault
     arguments = run_arguments(server, tmp_path / "run")
     arguments[arguments.index("--items") + 1] = 3
     arguments += ["--tries", 1, "--concurrency", 1]
-    code, out, err = run_cli(capsys, *arguments)
+    code, out, err = hatscore(*arguments)
     assert code == 1, err
     assert "Incomplete: 60 of 90 replies are missing" in err
     assert "not json" in err or "JSON" in err
     assert "the run is incomplete" in out
     assert count_replies(tmp_path / "run") == 30
 
-    code, _, err = run_cli(capsys, *arguments)
+    code, _, err = hatscore(*arguments)
     assert code == 0
     assert "(30 were there)" in err
     assert count_replies(tmp_path / "run") == 90
 
 
-def test_run_without_any_reply_is_incomplete_not_wrong_use(model_server, fault, tmp_path, capsys):
+def test_run_without_any_reply_is_incomplete_not_wrong_use(model_server, fault, tmp_path, hatscore):
     server = model_server()
     server.always = fault(status=500, text="down")
     arguments = run_arguments(server, tmp_path / "run")
     arguments[arguments.index("--items") + 1] = 2
-    code, out, err = run_cli(capsys, *arguments, "--tries", 1)
+    code, out, err = hatscore(*arguments, "--tries", 1)
     assert code == 1
     assert "nothing can be scored" in err
     assert out == ""
 
 
-def test_commands_are_listed_with_help(capsys):
-    code, out, _ = run_cli(capsys, "--help")
+def test_commands_are_listed_with_help(hatscore):
+    code, out, _ = hatscore("--help")
     assert code == 0
     for name in ("benchmarks", "demo", "report", "run", "score"):
         assert name in out
-    code, out, _ = run_cli(capsys, "benchmarks")
+    code, out, _ = hatscore("benchmarks")
     assert "worldfacts" in out
     assert "licence" in out
 
 
 @pytest.mark.model
-def test_real_model_runs_scores_and_reports(tmp_path, capsys, monkeypatch):
+def test_real_model_runs_scores_and_reports(tmp_path, hatscore, monkeypatch):
     monkeypatch.setenv("HATSCORE_LOCAL_THREADS", "1")
-    code, out, _ = run_cli(
-        capsys,
+    code, out, _ = hatscore(
         "demo",
         "--items",
         3,

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import json
 
-import pytest
 
-from hatscore.cli import main
-
-
-def run_cli(capsys, *arguments):
-    with pytest.raises(SystemExit) as end:
-        main([str(a) for a in arguments])
-    printed = capsys.readouterr()
-    return end.value.code, printed.out, printed.err
-
-
-def test_registered_model_is_asked_for_by_its_id_and_keeps_its_name(model_server, tmp_path, capsys):
+def test_registered_model_is_asked_for_by_its_id_and_keeps_its_name(
+    model_server, tmp_path, hatscore
+):
     from hatscore.models import resolve
 
     known = resolve("paper/gemma-3-4b-it", server=True)
@@ -24,7 +15,7 @@ def test_registered_model_is_asked_for_by_its_id_and_keeps_its_name(model_server
     server = model_server(models=(served,))
     arguments = ["run", "paper/gemma-3-4b-it", "-b", "wordmath", "-l", "de", "--items", 2]
     arguments += ["--repeats", 3, "--base-url", server.url, "-o", tmp_path / "run", "-q"]
-    code, out, err = run_cli(capsys, *arguments)
+    code, out, err = hatscore(*arguments)
     assert code == 0, err
     assert "paper/gemma-3-4b-it on wordmath" in out
     config = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))
@@ -36,20 +27,20 @@ def test_registered_model_is_asked_for_by_its_id_and_keeps_its_name(model_server
         assert all(body[name] == value for body in asked)
 
 
-def test_unknown_registered_name_names_the_nearest(tmp_path, capsys):
-    code, _, err = run_cli(
-        capsys, "run", "paper/gemma-3-4b", "-b", "wordmath", "-l", "de", "-o", tmp_path / "run"
+def test_unknown_registered_name_names_the_nearest(tmp_path, hatscore):
+    code, _, err = hatscore(
+        "run", "paper/gemma-3-4b", "-b", "wordmath", "-l", "de", "-o", tmp_path / "run"
     )
     assert code == 2
     assert "gemma-3-4b-it" in err
 
 
-def test_own_models_file_adds_a_name(model_server, tmp_path, capsys):
+def test_own_models_file_adds_a_name(model_server, tmp_path, hatscore):
     server = model_server()
     mine = tmp_path / "mine.toml"
     mine.write_text("[[model]]\nid = 'my-model'\nno_such_field = 1\n", encoding="utf-8")
     arguments = ["run", "openai-api/test-model", "-b", "wordmath", "-l", "de", "--items", 2]
     arguments += ["--base-url", server.url, "-o", tmp_path / "run", "-q", "--models", mine]
-    code, _, err = run_cli(capsys, *arguments)
+    code, _, err = hatscore(*arguments)
     assert code == 2
     assert "mine.toml" in err

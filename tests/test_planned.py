@@ -14,20 +14,12 @@ import pytest
 
 from hatscore import read
 from hatscore.benchmarks.eclektic_data import LANGUAGES
-from hatscore.cli import main
 from hatscore.sampling.plan_state import PlanState
 from hatscore.scoring import measurements
 
 ITEMS = 90
 SLOPES = {"de": 0.9, "hi": 0.4}
 SOURCE = "en"
-
-
-def run_cli(capsys, *arguments):
-    with pytest.raises(SystemExit) as end:
-        main([str(a) for a in arguments])
-    printed = capsys.readouterr()
-    return end.value.code, printed.out, printed.err
 
 
 def rate_of(name):
@@ -88,9 +80,9 @@ def replies(directory):
         return {tuple(row[:3]): row[3:] for row in db.execute(query)}
 
 
-def test_judged_answers_are_planned_by_what_the_judge_says(world, tmp_path, capsys):
+def test_judged_answers_are_planned_by_what_the_judge_says(world, tmp_path, hatscore):
     out = tmp_path / "run"
-    code, printed, err = run_cli(capsys, *world.command(out, *world.by_judge))
+    code, printed, err = hatscore(*world.command(out, *world.by_judge))
     assert code == 0, err
     assert "plan efficient" in printed
     assert "incomplete" not in printed
@@ -121,33 +113,33 @@ def test_judged_answers_are_planned_by_what_the_judge_says(world, tmp_path, caps
     assert sum("completions" in r.path for r in world.judge.requests) == len(texts)
     # the same command asks nobody anything
     before = len(world.model.requests)
-    assert run_cli(capsys, *world.command(out, *world.by_judge))[0] == 0
+    assert hatscore(*world.command(out, *world.by_judge))[0] == 0
     assert not [r for r in world.model.requests[before:] if "completions" in r.path]
     assert not [r for r in world.judge.requests[judged:] if "completions" in r.path]
 
 
-def test_a_judge_that_falls_silent_loses_nothing(world, tmp_path, fault, capsys):
+def test_a_judge_that_falls_silent_loses_nothing(world, tmp_path, fault, hatscore):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     send = ["--send-seed", "--tries", 1]
-    assert run_cli(capsys, *world.command(whole, *send, *world.by_judge))[0] == 0
+    assert hatscore(*world.command(whole, *send, *world.by_judge))[0] == 0
     world.judge.always = fault(status=500)
-    code, _, err = run_cli(capsys, *world.command(broken, *send, *world.by_judge))
+    code, _, err = hatscore(*world.command(broken, *send, *world.by_judge))
     assert code != 0
     assert "500" in err
     assert {language for _, language, _ in replies(broken)} == {SOURCE}
     # without its judge the run cannot go on, and says so before it asks anything
     asked = len(world.model.requests)
-    code, _, err = run_cli(capsys, *world.command(broken, *send))
+    code, _, err = hatscore(*world.command(broken, *send))
     assert code == 2
     assert "goes by what a judge says of the source; name the judge with --judge" in err
     assert len(world.model.requests) == asked
     world.judge.always = None
-    assert run_cli(capsys, *world.command(broken, *send, *world.by_judge))[0] == 0
+    assert hatscore(*world.command(broken, *send, *world.by_judge))[0] == 0
     assert replies(broken) == replies(whole)
     assert (broken / "plan.json").read_bytes() == (whole / "plan.json").read_bytes()
 
 
-def test_judges_are_looked_at_before_anything_is_paid_for(world, tmp_path, capsys):
+def test_judges_are_looked_at_before_anything_is_paid_for(world, tmp_path, hatscore):
     plain = ["run", "openai-api/test-model", "-b", "wordmath", "-l", "de", "--items", 5, "-q"]
     plain += ["--base-url", world.model.url, "-o", tmp_path / "w"]
     for command, said in (
@@ -156,24 +148,24 @@ def test_judges_are_looked_at_before_anything_is_paid_for(world, tmp_path, capsy
         (world.command(tmp_path / "a", *world.by_judge, *world.by_judge), "once each"),
         ([*plain, *world.by_judge], "no item of wordmath is graded by a judge"),
     ):
-        code, _, err = run_cli(capsys, *command)
+        code, _, err = hatscore(*command)
         assert code == 2
         assert said in err
     assert world.model.requests == []
     # to be judged later: every cell in full
     out = tmp_path / "later"
-    code, _, err = run_cli(capsys, *world.command(out, "--items", 30, "--repeats", 4))
+    code, _, err = hatscore(*world.command(out, "--items", 30, "--repeats", 4))
     assert "without --judge nobody knows which items the source solves; sampled by the full" in err
     assert len(replies(out)) == 3 * 30 * 4
 
 
 @pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="needs the extra cluster")
-def test_workers_sample_what_one_machine_would(world, tmp_path, capsys, monkeypatch):
+def test_workers_sample_what_one_machine_would(world, tmp_path, hatscore, monkeypatch):
     monkeypatch.setenv("RAY_USAGE_STATS_ENABLED", "0")
     alone, on_ray = tmp_path / "alone", tmp_path / "ray"
     send = ["--send-seed", *world.by_judge]
-    assert run_cli(capsys, *world.command(alone, *send))[0] == 0
-    code, printed, err = run_cli(capsys, *world.command(on_ray, *send, "--ray", "--workers", 2))
+    assert hatscore(*world.command(alone, *send))[0] == 0
+    code, printed, err = hatscore(*world.command(on_ray, *send, "--ray", "--workers", 2))
     assert code == 0, err
     assert "plan efficient" in printed
     assert replies(on_ray) == replies(alone)
@@ -184,11 +176,11 @@ def test_workers_sample_what_one_machine_would(world, tmp_path, capsys, monkeypa
     spread = [*send, "--ray", "--workers", 2, "--results", shelf.as_uri()]
     first, then = tmp_path / "one" / "x", tmp_path / "two" / "x"
     most = ITEMS * 10 + 100
-    code, _, err = run_cli(capsys, *world.command(first, *spread, "--max-replies", most))
+    code, _, err = hatscore(*world.command(first, *spread, "--max-replies", most))
     assert code == 1, err
     assert len(replies(first)) == most
     assert PlanState.read(first).benchmarks["eclektic"].stage == "first"
-    assert run_cli(capsys, *world.command(then, *spread))[0] == 0
+    assert hatscore(*world.command(then, *spread))[0] == 0
     assert replies(then).items() >= replies(first).items()
     state = PlanState.read(then).benchmarks["eclektic"]
     assert state.stage == "done"
@@ -213,20 +205,20 @@ def refusing(judge, refused):
     return answer
 
 
-def test_half_of_an_items_verdicts_decide_nothing(world, tmp_path, capsys):
+def test_half_of_an_items_verdicts_decide_nothing(world, tmp_path, hatscore):
     whole, broken = tmp_path / "whole", tmp_path / "broken"
     given = ["--send-seed", *world.by_judge]
-    assert run_cli(capsys, *world.command(whole, *given))[0] == 0
+    assert hatscore(*world.command(whole, *given))[0] == 0
     late = {"2", "16", "31", "44"}
     answer = refusing(world.judge, late)
-    code, printed, err = run_cli(capsys, *world.command(broken, *given))
+    code, printed, err = hatscore(*world.command(broken, *given))
     assert code == 1
     assert "has not been heard on" in err
     assert "HAT" in printed  # what has been heard is scored
     decided = PlanState.read(broken).benchmarks["eclektic"].decisions
     assert not decided.keys() & late
     world.judge._answer = answer
-    code, _, err = run_cli(capsys, *world.command(broken, *given))
+    code, _, err = hatscore(*world.command(broken, *given))
     assert code == 0, err
     first, then = (PlanState.read(d).benchmarks["eclektic"] for d in (whole, broken))
     assert {i: d[:2] for i, d in then.decisions.items()} == {
@@ -241,12 +233,12 @@ def test_half_of_an_items_verdicts_decide_nothing(world, tmp_path, capsys):
                 assert then.repeats(item, language) >= first.repeats(item, language) - 1
 
 
-def test_what_a_judge_always_refuses_ends_no_start(world, tmp_path, capsys):
+def test_what_a_judge_always_refuses_ends_no_start(world, tmp_path, hatscore):
     out = tmp_path / "run"
     refusing(world.judge, {str(i) for i in range(0, ITEMS, 3)})
     given = world.command(out, "--tries", 1, "--plan", "paper", "--repeats", 2, *world.by_judge)
     for start in range(3):
-        code, printed, err = run_cli(capsys, *given)
+        code, printed, err = hatscore(*given)
         assert code == 1, start
         assert "macro average" in printed
         if start:  # the first one may meet a refusal before any answer
@@ -258,19 +250,19 @@ def test_what_a_judge_always_refuses_ends_no_start(world, tmp_path, capsys):
     assert heard == {(str(i), x) for i in range(ITEMS) for x in (SOURCE, *SLOPES)} - refused
 
 
-def test_of_several_models_those_that_answer_are_judged(world, tmp_path, capsys):
+def test_of_several_models_those_that_answer_are_judged(world, tmp_path, hatscore):
     given = world.command(tmp_path / "runs", "--items", 10, "--repeats", 2, *world.by_judge)
-    code, printed, err = run_cli(capsys, "run", "openai-api/nosuch", *given[1:])
+    code, printed, err = hatscore("run", "openai-api/nosuch", *given[1:])
     assert code == 2
     assert "does not serve 'nosuch'" in err
     assert "openai-api/test-model on eclektic" in printed
     assert "wait for a verdict" not in printed + err
 
 
-def test_judges_are_asked_whether_they_are_there_before_the_model_is(world, tmp_path, capsys):
+def test_judges_are_asked_whether_they_are_there_before_the_model_is(world, tmp_path, hatscore):
     out = tmp_path / "run"
     typo = ["--judge", "openai-api/jugde", "--judge-url", world.judge.url]
-    code, _, err = run_cli(capsys, *world.command(out, *typo))
+    code, _, err = hatscore(*world.command(out, *typo))
     assert code == 2
     assert "does not serve 'jugde'" in err
     assert world.model.requests == []
@@ -278,10 +270,10 @@ def test_judges_are_asked_whether_they_are_there_before_the_model_is(world, tmp_
     # nor does a run grow for want of one
     few = world.command(out, *world.by_judge)
     few[few.index("-l") + 1] = "en,de"
-    assert run_cli(capsys, *few)[0] == 0
+    assert hatscore(*few)[0] == 0
     before = {name: (out / name).read_bytes() for name in ("run.json", "plan.json")}
-    code, _, err = run_cli(capsys, *world.command(out))
+    code, _, err = hatscore(*world.command(out))
     assert code == 2
     assert "goes by what a judge says; name the judge with --judge" in err
     assert {name: (out / name).read_bytes() for name in before} == before
-    assert run_cli(capsys, *world.command(out, *world.by_judge))[0] == 0
+    assert hatscore(*world.command(out, *world.by_judge))[0] == 0

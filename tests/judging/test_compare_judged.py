@@ -9,7 +9,6 @@ import pytest
 
 from hatscore import read
 from hatscore.archive import read_archive
-from hatscore.cli import main
 from hatscore.cli.comparable import check_comparable, what_was_asked
 from hatscore.judging import VERDICTS_NAME, Verdict, VerdictStore
 from hatscore.judging.subjects import subjects
@@ -42,17 +41,6 @@ def judged(make_run):
         return directory
 
     return make
-
-
-@pytest.fixture
-def hatscore(capsys):
-    def run(*arguments):
-        with pytest.raises(SystemExit) as end:
-            main([str(a) for a in arguments])
-        printed = capsys.readouterr()
-        return end.value.code, printed.out, printed.err
-
-    return run
 
 
 def test_other_judges_are_refused_and_the_way_out_works(judged, hatscore, tmp_path):

@@ -13,7 +13,6 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from hatscore import measure, read
-from hatscore.cli import main
 from hatscore.cli.schema import load_schema
 from hatscore.errors import InputError, ReaderError
 from hatscore.judging import VERDICTS_NAME, ReplyKey, Verdict, VerdictStore, read_labels
@@ -115,17 +114,6 @@ def label(tmp_path):
         return path
 
     return make
-
-
-@pytest.fixture
-def typed(capsys):
-    def run(*arguments):
-        with pytest.raises(SystemExit) as end:
-            main([str(a) for a in arguments])
-        printed = capsys.readouterr()
-        return end.value.code, printed.out, printed.err
-
-    return run
 
 
 def test_a_draw_shows_what_people_need_and_no_verdict(judged, tmp_path):
@@ -252,10 +240,10 @@ def test_cells_left_out_by_a_plan_are_stood_for(judged, label):
     assert found.scores["de"].low <= 0.7 <= found.scores["de"].high
 
 
-def test_score_prints_both_at_80_columns(judged, label, typed):
+def test_score_prints_both_at_80_columns(judged, label, hatscore):
     directory = judged()
     path = label(directory)
-    code, out, _ = typed("score", directory, "--labels", path)
+    code, out, _ = hatscore("score", directory, "--labels", path)
     assert code == 0
     lines = out.splitlines()
     start = lines.index(f"HAT on free, corrected for the errors of {JUDGE}")
@@ -280,10 +268,10 @@ def test_score_prints_both_at_80_columns(judged, label, typed):
     assert "macro" in [line.split()[0] for line in lines[start:] if line.split()]
 
 
-def test_json_is_the_published_one(judged, label, typed):
+def test_json_is_the_published_one(judged, label, hatscore):
     directory = judged()
     path = label(directory)
-    code, out, _ = typed("score", directory, "--labels", path, "--format", "json")
+    code, out, _ = hatscore("score", directory, "--labels", path, "--format", "json")
     assert code == 0
     document = json.loads(out)
     check = Draft202012Validator(load_schema("score"))
@@ -301,7 +289,7 @@ def test_json_is_the_published_one(judged, label, typed):
     assert rows["en"]["n_labelled_right"] == found.rates["en"].right
     assert rows["macro"]["n_labelled_right"] is rows["macro"]["n_labelled_wrong"] is None
     # one pair of rates for all languages
-    code, out, _ = typed("score", directory, "--labels", path, "--pooled", "--format", "json")
+    code, out, _ = hatscore("score", directory, "--labels", path, "--pooled", "--format", "json")
     document = json.loads(out)
     check.validate(document)
     assert document["corrected"][0]["pooled"] is True
@@ -313,13 +301,13 @@ def test_json_is_the_published_one(judged, label, typed):
     labelled = [row["n_labelled_right"] for row in document["corrected"][0]["results"]]
     assert [x is None for x in labelled] == [True, False, True]
     # without labels nothing changes
-    _, out, _ = typed("score", directory, "--format", "json")
+    _, out, _ = hatscore("score", directory, "--format", "json")
     assert "corrected" not in json.loads(out)
 
 
-def test_csv_is_the_corrected_table(judged, label, typed):
+def test_csv_is_the_corrected_table(judged, label, hatscore):
     directory = judged()
-    code, out, err = typed("score", directory, "--labels", label(directory), "--format", "csv")
+    code, out, err = hatscore("score", directory, "--labels", label(directory), "--format", "csv")
     assert code == 0
     rows = list(csv.DictReader(io.StringIO(out)))
     assert [row["language"] for row in rows] == ["de", "en", "macro"]
@@ -328,15 +316,15 @@ def test_csv_is_the_corrected_table(judged, label, typed):
     assert rows[2]["n_labelled_right"] == ""
     assert float(rows[1]["specificity"]) > 0.5
     assert "judged by" in err
-    code, out, _ = typed("score", directory, "--labels", label(directory), "--format", "md")
+    code, out, _ = hatscore("score", directory, "--labels", label(directory), "--format", "md")
     assert code == 0
     assert "| HAT corrected |" in out
 
 
-def test_latex_has_what_a_paper_has_room_for(judged, label, typed, tmp_path):
+def test_latex_has_what_a_paper_has_room_for(judged, label, hatscore, tmp_path):
     directory = judged()
     typed_in = ("score", directory, "--labels", label(directory), "--format", "latex")
-    code, out, _ = typed(*typed_in)
+    code, out, _ = hatscore(*typed_in)
     assert code == 0
     lines = out.splitlines()
     assert lines[0] == "% model openai-api/m, benchmark free"
@@ -349,7 +337,7 @@ def test_latex_has_what_a_paper_has_room_for(judged, label, typed, tmp_path):
     assert f" & {score.value:.3f} & " in lines[i]
     assert f" & [{score.low:.3f}, {score.high:.3f}] & " in lines[i + 1]
     assert lines[i + 1].count("[") == 4
-    whole = typed(*typed_in, "--every-column")[1]
+    whole = hatscore(*typed_in, "--every-column")[1]
     assert "HAT status" in whole
     assert "n labelled right" in whole
     if shutil.which("pdflatex"):
@@ -385,10 +373,10 @@ def test_the_fewer_the_labels_the_wider_the_interval(judged, label):
     ],
     ids=["no labels", "one class"],
 )
-def test_labels_that_cannot_tell_are_refused(judged, label, typed, keep, said):
+def test_labels_that_cannot_tell_are_refused(judged, label, hatscore, keep, said):
     directory = judged(specificity=0.5)
     path = label(directory, keep=keep)
-    code, out, err = typed("score", directory, "--labels", path)
+    code, out, err = hatscore("score", directory, "--labels", path)
     assert code == 2
     assert out == ""
     assert str(path) in err
@@ -396,7 +384,7 @@ def test_labels_that_cannot_tell_are_refused(judged, label, typed, keep, said):
     assert said in err
     assert f"hatscore judge {directory} --draw-labels FILE" in err
     assert "--pooled" in err
-    assert typed("score", directory, "--labels", path, "--pooled")[0] == 0
+    assert hatscore("score", directory, "--labels", path, "--pooled")[0] == 0
 
 
 def test_a_verdict_without_labels_is_named(judged, label):
@@ -414,7 +402,7 @@ def test_a_verdict_without_labels_is_named(judged, label):
         corrected_scores(directory, label(directory, keep=keep))
 
 
-def test_labels_of_other_replies_are_refused_by_line(judged, tmp_path, typed):
+def test_labels_of_other_replies_are_refused_by_line(judged, tmp_path, hatscore):
     directory = judged()
     path = tmp_path / "l.csv"
     path.write_text(
@@ -426,7 +414,7 @@ def test_labels_of_other_replies_are_refused_by_line(judged, tmp_path, typed):
         "free,2,de,1,no,a text of another run\n",
         "utf-8",
     )
-    code, out, err = typed("score", directory, "--labels", path)
+    code, out, err = hatscore("score", directory, "--labels", path)
     assert (code, out) == (2, "")
     assert f"{path}: 5 of 5 labels are of replies that {directory} does not hold" in err
     assert "line 3: no reply with benchmark free, item 999" in err
@@ -436,29 +424,29 @@ def test_labels_of_other_replies_are_refused_by_line(judged, tmp_path, typed):
     assert "Give the run that was labelled" in err
 
 
-def test_what_else_is_refused(judged, tmp_path, typed, label):
+def test_what_else_is_refused(judged, tmp_path, hatscore, label):
     bare = judged(verdicts=False)
     path = tmp_path / "some.csv"
     path.write_text(HEAD + "free,1,de,0,yes\n", "utf-8")
-    code, _, err = typed("score", bare, "--labels", path)
+    code, _, err = hatscore("score", bare, "--labels", path)
     assert code == 2
     assert f"hatscore judge {bare} --judge MODEL" in err
     empty = tmp_path / "none.csv"
     empty.write_text(HEAD + "free,1,de,0,\n", "utf-8")
     directory = judged()
-    code, _, err = typed("score", directory, "--labels", empty)
+    code, _, err = hatscore("score", directory, "--labels", empty)
     assert code == 2
     assert f"{empty}: no row has a label" in err
-    code, _, err = typed("score", directory, "--labels", tmp_path / "absent.csv")
+    code, _, err = hatscore("score", directory, "--labels", tmp_path / "absent.csv")
     assert code == 2
     assert "absent.csv" in err
-    code, _, err = typed("score", directory, directory, "--labels", path)
+    code, _, err = hatscore("score", directory, directory, "--labels", path)
     assert code == 2
     assert "score each run with its own labels" in err
-    code, _, err = typed("score", directory, "--pooled")
+    code, _, err = hatscore("score", directory, "--pooled")
     assert code == 2
     assert "--labels FILE" in err
-    code, _, err = typed(
+    code, _, err = hatscore(
         "judge", directory, "--draw-labels", tmp_path / "x.csv", "--labels", label(directory)
     )
     assert code == 2
@@ -484,14 +472,14 @@ def test_labels_that_no_verdict_belongs_to_are_counted(judged, tmp_path, label):
     assert any("no column answer" in note for note in same.notes)
 
 
-def test_judge_draws_and_compares_by_language(judged, label, tmp_path, typed):
+def test_judge_draws_and_compares_by_language(judged, label, tmp_path, hatscore):
     directory = judged()
     file = tmp_path / "fresh.csv"
-    code, out, err = typed("judge", directory, "--draw-labels", file, "--per-language", 7)
+    code, out, err = hatscore("judge", directory, "--draw-labels", file, "--per-language", 7)
     assert code == 0
     assert out == f"{file}: 14 replies to label (de 7, en 7)\n"
     assert f"hatscore score {directory} --labels {file}" in err
-    code, out, _ = typed("judge", directory, "--labels", label(directory))
+    code, out, _ = hatscore("judge", directory, "--labels", label(directory))
     assert code == 0
     lines = [line.strip() for line in out.splitlines()]
     assert any(line.startswith(f"{JUDGE} against 200 labels: sensitivity") for line in lines)
