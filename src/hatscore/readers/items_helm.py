@@ -46,10 +46,7 @@ def collect(
 
     def listen(run: HelmRun, row: Mapping[str, Any], entry: tuple[str, int], metric: str) -> None:
         if keep(row["benchmark"], row["item"]):
-            said.setdefault(run.path, {})[entry] = Scored(
-                row["model"], row["benchmark"], row["item"], row["language"],
-                row["source_language"], row["repeat"], row["k"], metric,
-            )  # fmt: skip
+            said.setdefault(run.path, {})[entry] = Scored.of(row, metric)
 
     helm.read_many(paths, **options, listen=listen)
     found = _items(said, notes)

@@ -45,10 +45,7 @@ def collect(
 
     def listen(details: Details, row: Mapping[str, Any], number: int, metric: str) -> None:
         if keep(row["benchmark"], row["item"]):
-            said.setdefault(details.path, {})[number] = Scored(
-                row["model"], row["benchmark"], row["item"], row["language"],
-                row["source_language"], row["repeat"], row["k"], metric,
-            )  # fmt: skip
+            said.setdefault(details.path, {})[number] = Scored.of(row, metric)
 
     lighteval.read_many(paths, **options, listen=listen)
     found = _items(said, notes)

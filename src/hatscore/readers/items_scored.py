@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from hatscore.readers.items import ItemRecord, ItemReply
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 __all__ = ["Scored", "conversation", "merged", "shown_options", "status_of"]
 
@@ -26,6 +26,14 @@ class Scored(NamedTuple):
     repeat: str
     k: float
     metric: str
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any], metric: str) -> Scored:
+        """Return the score of a row of the table, as the readers of logs make it."""
+        return cls(
+            row["model"], row["benchmark"], row["item"], row["language"],
+            row["source_language"], row["repeat"], row["k"], metric,
+        )  # fmt: skip
 
     def record(self, **texts: Any) -> ItemRecord:
         """Return the item with what is known of it."""
