@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hatscore.cli.complete import complete_paths
-from hatscore.cli.options import grading_options, interval_options, reader_options, split_list
+from hatscore.cli.options import (
+    check_every_column,
+    every_column_option,
+    grading_options,
+    interval_options,
+    printed_option,
+    reader_options,
+    split_list,
+)
 from hatscore.errors import InputError
 
 if TYPE_CHECKING:
@@ -25,7 +33,6 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 EXIT_GATE = 1
-FORMATS = ("table", "json", "csv", "md", "latex")
 
 
 def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> float | None:
@@ -42,19 +49,8 @@ def _finite(ctx: click.Context, param: click.Parameter, value: float | None) -> 
     "paths", nargs=-1, required=True, metavar="PATH... A B", shell_complete=complete_paths
 )
 @click.option("--scores", multiple=True, help="Scores to compare; default hat.")
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(FORMATS),
-    default="table",
-    show_default=True,
-    help="How to print; json is one document and nothing else.",
-)
-@click.option(
-    "--every-column",
-    is_flag=True,
-    help="With --format latex: all columns that csv has, not only those a paper has room for.",
-)
+@printed_option
+@every_column_option
 @click.option(
     "--fail-below",
     type=float,
@@ -87,8 +83,7 @@ def command(paths: tuple[str, ...], style: str, *, every_column: bool, **given: 
     *where, first, second = paths
     if not where:
         raise InputError("give at least one path, then the names of two models: PATH... A B")
-    if every_column and style != "latex":
-        raise InputError("--every-column is for --format latex; csv and json hold every column")
+    check_every_column(style, every_column=every_column)
     confidence, fail_below, noninferior = (
         given[name] for name in ("confidence", "fail_below", "noninferior")
     )

@@ -7,23 +7,47 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hatscore.cli.complete import complete_benchmarks, complete_languages, complete_readers
-from hatscore.errors import UnknownNameError
+from hatscore.errors import InputError, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 __all__ = [
     "asked_options",
+    "check_every_column",
+    "every_column_option",
     "figures_option",
     "grading_options",
     "interval_options",
     "items_option",
+    "printed_option",
     "reader_options",
     "split_list",
 ]
 
 
 _FORMATS = ("png", "svg", "pdf", "none")
+
+printed_option = click.option(
+    "--format",
+    "style",
+    type=click.Choice(["table", "json", "csv", "md", "latex"]),
+    default="table",
+    show_default=True,
+    help="How to print; json is one document and nothing else.",
+)
+
+every_column_option = click.option(
+    "--every-column",
+    is_flag=True,
+    help="With --format latex: all columns that csv has, not only those a paper has room for.",
+)
+
+
+def check_every_column(style: str, *, every_column: bool) -> None:
+    """Raise InputError where `every_column_option` has nothing to widen."""
+    if every_column and style != "latex":
+        raise InputError("--every-column is for --format latex; csv and json hold every column")
 
 
 def split_list(values: tuple[str, ...]) -> list[str]:

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from hatscore.cli.complete import complete_paths
-from hatscore.cli.options import grading_options, interval_options, reader_options
+from hatscore.cli.options import (
+    check_every_column,
+    every_column_option,
+    grading_options,
+    interval_options,
+    printed_option,
+    reader_options,
+)
 from hatscore.errors import InputError
 
 if TYPE_CHECKING:
@@ -24,19 +31,10 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-FORMATS = ("table", "json", "csv", "md", "latex")
-
 
 @click.command("score")
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...", shell_complete=complete_paths)
-@click.option(
-    "--format",
-    "style",
-    type=click.Choice(FORMATS),
-    default="table",
-    show_default=True,
-    help="How to print; json is one document and nothing else.",
-)
+@printed_option
 @click.option(
     "--save",
     type=click.Path(dir_okay=False),
@@ -53,11 +51,7 @@ FORMATS = ("table", "json", "csv", "md", "latex")
     is_flag=True,
     help="With --labels: take one sensitivity and one specificity of the judge for all languages.",
 )
-@click.option(
-    "--every-column",
-    is_flag=True,
-    help="With --format latex: all columns that csv has, not only those a paper has room for.",
-)
+@every_column_option
 @grading_options
 @interval_options
 @reader_options
@@ -138,8 +132,7 @@ def _check(
 ) -> None:
     from hatscore.readers.hatscore_run import sniff
 
-    if every_column and style != "latex":
-        raise InputError("--every-column is for --format latex; csv and json hold every column")
+    check_every_column(style, every_column=every_column)
     if pooled and labels is None:
         raise InputError("--pooled says how --labels FILE are used: give both, or none")
     if labels is not None and (len(paths) != 1 or not sniff(Path(paths[0]))):
