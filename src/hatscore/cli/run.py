@@ -199,12 +199,8 @@ def command(
     if failed and not there:
         return EXIT_USAGE
     complete = all(summary is not None and summary.complete for summary in summaries)
-    pairs = [
-        (request, directory)
-        for request, directory in zip(requests, directories, strict=True)
-        if directory in there
-    ]
-    complete &= judge_all(*zip(*pairs, strict=True), cluster=cluster, quiet=given["quiet"])
+    answering = [r for r, d in zip(requests, directories, strict=True) if d in there]
+    complete &= judge_all(answering, there, cluster=cluster, quiet=given["quiet"])
     if complete:
         show_results(there, names=names, count=count, known=given["model_files"])
         return 0

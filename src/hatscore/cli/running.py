@@ -167,14 +167,19 @@ def judge_all(
 
 
 def _tasks_of(
-    then: Callable[[Summary], Stage | None] | None,
+    then: Callable[[Summary], Stage | None] | None, progress: OverStages | None = None
 ) -> Callable[[Summary], list[Task] | None] | None:
+    """Return what gives the tasks of the next stage, and tells `progress` that it begins."""
     if then is None:
         return None
 
     def more(summary: Summary) -> list[Task] | None:
         stage = then(summary)
-        return None if stage is None else stage.tasks
+        if stage is None:
+            return None
+        if progress is not None:
+            progress.begin(stage.name)
+        return stage.tasks
 
     return more
 
@@ -276,15 +281,11 @@ def _in_one_go(
     """Sample all stages with one client, so that a model in this process is loaded once."""
     stage, then = staged(run, prepared.tasks)
     progress = _over_stages(show, stage)
-
-    def more(summary: Summary) -> list[Task] | None:
-        following = None if then is None else then(summary)
-        if following is not None and progress is not None:
-            progress.begin(following.name)
-        return None if following is None else following.tasks
-
-    tasks, client = stage.tasks, prepared.client
-    return together(run_stages(run, tasks, client, then=more, progress=progress, **sampling))
+    more = _tasks_of(then, progress)
+    summaries = run_stages(
+        run, stage.tasks, prepared.client, then=more, progress=progress, **sampling
+    )
+    return together(summaries)
 
 
 def _over_stages(show: Callable[[Progress], None] | None, stage: Stage) -> OverStages | None:

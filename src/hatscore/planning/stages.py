@@ -241,6 +241,7 @@ class _Stages:
         """
         state = self._state.benchmarks.setdefault(plan.name, BenchmarkState(plan.repeats))
         targets = self._targets[plan.name]
+        unheard = self._counted.unheard(plan.name)
         counts = {
             item: (k, n)
             for item, (k, n) in self._counted.counts(plan.name, SOURCE).items()
@@ -248,7 +249,7 @@ class _Stages:
             and n >= _PAIR
             and item in targets
             # half of an item's verdicts would decide about it for good
-            and item not in self._counted.unheard(plan.name)
+            and item not in unheard
         }
         if not counts:
             return False
