@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import shutil
 import sys
@@ -38,6 +39,28 @@ def model_server() -> Iterator[Callable[..., Any]]:
     """Start OpenAI-compatible servers: ``model_server(probability=..., ...).url``."""
     with ExitStack() as stack:
         yield lambda **options: stack.enter_context(_load_server().ModelServer(**options))
+
+
+@pytest.fixture
+def eclektic_file() -> Callable[[Path, dict[str, str]], Path]:
+    """Write a file in ECLeKTic's layout, of questions by their number and source language."""
+    from hatscore.benchmarks.eclektic_data import LANGUAGES
+
+    def write(path: Path, sources: dict[str, str]) -> Path:
+        lines = []
+        for name, source in sources.items():
+            record: dict[str, object] = {"q_id": int(name), "original_lang": source}
+            for tag in LANGUAGES:
+                record |= {
+                    f"{tag}_c": f"Text {name} {tag}",
+                    f"{tag}_q": f"Question {name} {tag}?",
+                    f"{tag}_a": f"Answer {name} {tag}",
+                }
+            lines.append(json.dumps(record))
+        path.write_text("\n".join(lines), "utf-8")
+        return path
+
+    return write
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import json
 import sqlite3
 from collections import Counter
 from contextlib import closing
@@ -13,7 +12,6 @@ from types import SimpleNamespace
 import pytest
 
 from hatscore import read
-from hatscore.benchmarks.eclektic_data import LANGUAGES
 from hatscore.sampling.plan_state import PlanState
 from hatscore.scoring import measurements
 
@@ -29,20 +27,8 @@ def rate_of(name):
 
 
 @pytest.fixture
-def data(tmp_path):
-    lines = []
-    for name in range(ITEMS):
-        record = {"q_id": name, "original_lang": SOURCE}
-        for tag in LANGUAGES:
-            record |= {
-                f"{tag}_c": f"Text {name} {tag}",
-                f"{tag}_q": f"Question {name} {tag}?",
-                f"{tag}_a": f"Answer {name} {tag}",
-            }
-        lines.append(json.dumps(record))
-    path = tmp_path / "e.jsonl"
-    path.write_text("\n".join(lines), "utf-8")
-    return path
+def data(tmp_path, eclektic_file):
+    return eclektic_file(tmp_path / "e.jsonl", {str(i): SOURCE for i in range(ITEMS)})
 
 
 @pytest.fixture

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from hatscore import measure, read
-from hatscore.benchmarks.eclektic_data import LANGUAGES
 from hatscore.cli import main
 from hatscore.judging import VERDICTS_NAME
 
@@ -15,20 +12,8 @@ SOURCES = {"1": "de", "2": "en", "3": "zh", "4": "en"}
 
 
 @pytest.fixture
-def data(tmp_path):
-    lines = []
-    for name, source in SOURCES.items():
-        record = {"q_id": int(name), "original_lang": source}
-        for tag in LANGUAGES:
-            record |= {
-                f"{tag}_c": f"Text {name} {tag}",
-                f"{tag}_q": f"Question {name} {tag}?",
-                f"{tag}_a": f"Answer {name} {tag}",
-            }
-        lines.append(json.dumps(record))
-    path = tmp_path / "e.jsonl"
-    path.write_text("\n".join(lines), "utf-8")
-    return path
+def data(tmp_path, eclektic_file):
+    return eclektic_file(tmp_path / "e.jsonl", SOURCES)
 
 
 def run(*arguments):
