@@ -7,7 +7,6 @@ tokens; what still cannot be read stays so and is counted as ``judge_unparsed``.
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,11 +22,12 @@ from hatscore.sampling.engine import sample
 from hatscore.sampling.lock import Lock
 from hatscore.sampling.run import Run
 from hatscore.sampling.servers import Limits, Remembering
-from hatscore.sampling.start import make_client, run_to_end
+from hatscore.sampling.start import make_client, run_to_end, run_until_stopped
 from hatscore.sampling.store import now
 from hatscore.sampling.task import Cell, Task
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
@@ -327,9 +327,8 @@ def run_judging(
         As :func:`judge_replies`; RunError too when another process judges this run.
     """
     clients = make_judges(judges, base_url=base_url, timeout_s=timeout_s, tries=tries)
-    stop = asyncio.Event()
 
-    async def main() -> list[JudgeSummary]:
+    async def main(stop: asyncio.Event) -> list[JudgeSummary]:
         try:
             with ExitStack() as stack:
                 run = stack.enter_context(Run.open(directory))
@@ -357,17 +356,8 @@ def run_judging(
             for client in clients:
                 await client.close()
 
-    def first_stop() -> bool:
-        if stop.is_set():
-            return False
-        stop.set()
-        return True
-
     instead = "await hatscore.judging.judge_replies(run, store, ...)"
-    summaries = run_to_end(main, instead=instead, first_stop=first_stop)
-    if stop.is_set():
-        raise KeyboardInterrupt
-    return summaries
+    return run_until_stopped(main, instead=instead)
 
 
 def check_judges(judges: Sequence[str], *, base_url: str | None = None) -> None:

@@ -126,8 +126,8 @@ async def sample(
     tasks
         Asked for in this order, but what has failed in an earlier start comes last. The prompts
         of one language often share their examples: servers keep the computed prefix of the last
-        few prompts, so neighbours should share it. A sequence is gone through twice and never
-        copied: it may make its tasks when asked.
+        few prompts, so neighbours should share it. A sequence is gone through a few times and
+        never copied: it may make its tasks when asked.
     client
         The model.
     params

@@ -37,6 +37,7 @@ __all__ = [
     "run_sampling",
     "run_stages",
     "run_to_end",
+    "run_until_stopped",
 ]
 
 _T = TypeVar("_T")
@@ -263,10 +264,9 @@ def run_stages(
     KeyboardInterrupt, InputError, ModelError, RunError
         As of :func:`run_sampling`, and what `then` raises.
     """
-    stop = asyncio.Event()
     summaries: list[Summary] = []
 
-    async def main() -> None:
+    async def main(stop: asyncio.Event) -> None:
         recall(client, read_servers(run.directory))
         wanted: Iterable[Task] | None = tasks
         try:
@@ -293,6 +293,36 @@ def run_stages(
             keep_server(run.directory, known_of(client))
             keep_observed(run.directory, client)
 
+    instead = "await hatscore.sampling.sample(run.store, ...)"
+    run_until_stopped(main, instead=instead, on_stop=on_stop)
+    return summaries
+
+
+def keep_observed(directory: Path, client: Client) -> None:
+    """Write what `client` has found out about its provider beside the replies."""
+    if isinstance(client, Observing) and client.observed is not None:
+        write_observed(directory, client.observed)
+
+
+def run_until_stopped(
+    main: Callable[[asyncio.Event], Coroutine[Any, Any, _T]],
+    *,
+    instead: str,
+    on_stop: Callable[[], None] | None = None,
+) -> _T:
+    """Run `main`, which ends in good order when the event that it is given is set.
+
+    The first Ctrl-C or SIGTERM sets it, a second one cancels `main`; see :func:`run_to_end`.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        It was stopped, also where `main` came to its end by then: the caller has more to do.
+    InputError
+        Called inside a running event loop.
+    """
+    stop = asyncio.Event()
+
     def first_stop() -> bool:
         if stop.is_set():
             return False
@@ -301,18 +331,10 @@ def run_stages(
             on_stop()
         return True
 
-    instead = "await hatscore.sampling.sample(run.store, ...)"
-    run_to_end(main, instead=instead, first_stop=first_stop)
+    found = run_to_end(lambda: main(stop), instead=instead, first_stop=first_stop)
     if stop.is_set():
-        # also where this stage came to its end: the caller has more to do
         raise KeyboardInterrupt
-    return summaries
-
-
-def keep_observed(directory: Path, client: Client) -> None:
-    """Write what `client` has found out about its provider beside the replies."""
-    if isinstance(client, Observing) and client.observed is not None:
-        write_observed(directory, client.observed)
+    return found
 
 
 def run_to_end(
